@@ -16,6 +16,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/extent.h"
+#include "base/file_access.h"
 #include "base/local_record.h"
 
 namespace h5mirror {
@@ -59,6 +60,17 @@ class EnvFile {
   }
   // `mode_bits` 0..0777; `group` -1: unchanged.
   virtual absl::Status SetMode(uint32_t mode_bits, int64_t group) = 0;
+  // Who may do what with the file. kUnimplemented: unknown.
+  virtual absl::StatusOr<FileAccess> Access() {
+    return absl::UnimplementedError("this file system knows no access lists");
+  }
+  // All of it at once: a list that the file has, also one that its directory gave it, is replaced.
+  // `group` as above. kUnimplemented: the file system has no lists, or this process cannot set this
+  // one; mode and list are as before.
+  virtual absl::Status SetAccess(const FileAccess& access, int64_t group) {
+    if (access.named.empty()) return SetMode(access.mode_bits, group);
+    return absl::UnimplementedError("this file system knows no access lists");
+  }
   // Copies `length` bytes of `from` to the same place here, sharing blocks where the file system
   // can (copy_file_range).
   virtual absl::Status CopyFrom(EnvFile& from, Extent extent) = 0;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -130,6 +131,34 @@ class PosixFile final : public EnvFile {
     }
     return Check(fchmod(fd_.get(), mode_bits & 0777), "set the mode of");
   }
+  absl::StatusOr<FileAccess> Access() override {
+    char bytes[kAccessListMax];
+    const ssize_t got = fgetxattr(fd_.get(), kAccessList, bytes, sizeof(bytes));
+    if (got > 0) return DecodeAccessList({bytes, static_cast<size_t>(got)});
+    if (got < 0 && errno != ENODATA && errno != EOPNOTSUPP) return Error("read the access list of");
+    struct stat st;
+    if (fstat(fd_.get(), &st) != 0) return Error("stat");
+    return FileAccess{st.st_mode & 0777, {}};
+  }
+  absl::Status SetAccess(const FileAccess& access, int64_t group) override {
+    if (access.named.empty()) {
+      const bool is_gone =
+          fremovexattr(fd_.get(), kAccessList) == 0 || errno == ENODATA || errno == EOPNOTSUPP;
+      return is_gone ? SetMode(access.mode_bits, group) : Error("remove the access list of");
+    }
+    if (group >= 0 && fchown(fd_.get(), -1, static_cast<gid_t>(group)) != 0) {
+      return Error("set the group of");
+    }
+    const std::string bytes = EncodeAccessList(access);
+    if (fsetxattr(fd_.get(), kAccessList, bytes.data(), bytes.size(), 0) == 0) {
+      return absl::OkStatus();
+    }
+    // EINVAL: the user cannot be, as one that this user namespace does not map.
+    const bool cannot = errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM ||
+                        errno == EACCES || errno == EINVAL || errno == E2BIG || errno == ERANGE;
+    const absl::Status failed = Error("set the access list of");
+    return cannot ? absl::UnimplementedError(failed.message()) : failed;
+  }
 
   absl::Status CopyFrom(EnvFile& from, Extent extent) override {
     auto& source = static_cast<PosixFile&>(from);
@@ -156,6 +185,8 @@ class PosixFile final : public EnvFile {
 
  private:
   static constexpr int kVectorsMax = 256;  // IOV_MAX is 1024; more only costs stack.
+  static constexpr char kAccessList[] = "system.posix_acl_access";
+  static constexpr size_t kAccessListMax = 16384;  // more entries than ext4 takes
 
   absl::Status Error(const char* what) const {
     return ErrnoToStatus(errno, StrCat(what, " ", path_));

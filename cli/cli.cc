@@ -21,8 +21,8 @@ constexpr char kAbout[] =
     "h5mirror: live mirrors and versions of HDF5 files.\n\n"
     "FILE is a name under the server's root, or a local path with a record of its mirror\n"
     "beside it (X.h5.h5m), which then says server and name. FILE@VERSION: a number, latest,\n"
-    "latest-K for K versions before it, tag:NAME, or a time (2026-11-03T14:00, local, or with\n"
-    "Z or +hh:mm) for the newest version of then.";
+    "latest-K for K versions before it, tag:NAME, or a time (2026-11-03T14:00, yesterday,\n"
+    "'monday 14:00', 2h-ago; local, or with Z or +hh:mm) for the newest version of then.";
 
 void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
   app.add_option(

@@ -21,7 +21,7 @@ const std::map<std::string_view, std::string_view>& Examples() {
        "h5mirror status --wait=30 run.h5"},
       {"log",
        "h5mirror log run.h5\n"
-       "h5mirror log run.h5 --since 2026-11-03T14:00 -n 20"},
+       "h5mirror log run.h5 --since 'yesterday 14:00' -n 20"},
       {"show",
        "h5mirror show run.h5@12\n"
        "h5mirror show run.h5@tag:published"},
@@ -41,7 +41,7 @@ const std::map<std::string_view, std::string_view>& Examples() {
       {"undelete", "h5mirror undelete node7/data/run.h5 --as node7/data/old.h5"},
       {"export",
        "h5mirror export run.h5@latest-1 before.h5\n"
-       "h5mirror export run.h5@2026-11-03T14:00 then.h5"},
+       "h5mirror export run.h5@yesterday then.h5"},
       {"rollback", "h5mirror rollback run.h5@12 -m 'calibration was wrong'"},
       {"prune",
        "h5mirror prune run.h5 --keep-daily 7 --keep-weekly 4 --dry-run\n"

@@ -26,7 +26,8 @@ set(H5MIRROR_SANITIZE "" CACHE STRING "address,undefined or thread; empty for no
 
 # The flags of our own code.
 add_library(h5m_flags INTERFACE)
-target_compile_options(h5m_flags INTERFACE -Wall -Wextra -Werror)
+# -pthread for all, so that all can share precompiled headers.
+target_compile_options(h5m_flags INTERFACE -Wall -Wextra -Werror -pthread)
 target_include_directories(h5m_flags INTERFACE "${PROJECT_SOURCE_DIR}")
 
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")

@@ -8,26 +8,38 @@ option(H5MIRROR_UNIT_TESTS "Build unit tests with everything else" ON)
 # The programs of the unit tests: all that the presets dev and tsan build.
 add_custom_target(h5m_unit_tests)
 
-# What all our own targets have in common.
-function(_h5m_common name)
-  cmake_parse_arguments(arg "GRPC_PCH" "" "SOURCES;DEPS" ${ARGN})
+# What all our own targets have in common. `test`: TRUE for those with GoogleTest.
+function(_h5m_common name test)
+  cmake_parse_arguments(arg "GRPC_PCH;CLI_PCH" "" "SOURCES;DEPS" ${ARGN})
   target_link_libraries(${name} PRIVATE h5m_flags)
-  if(arg_GRPC_PCH)
-    _h5m_reuse_grpc_pch(${name})
+  if(NOT arg_SOURCES MATCHES "\\.cc")
+    return()   # C
+  endif()
+  if(arg_CLI_PCH)
+    h5m_use_precompiled(${name} CLI)
+    h5m_do_not_optimise_cli(${name})
+  elseif(arg_GRPC_PCH AND test)
+    h5m_use_precompiled(${name} GRPC_GTEST)
+  elseif(arg_GRPC_PCH)
+    h5m_use_precompiled(${name} GRPC)
+  elseif(test)
+    h5m_use_precompiled(${name} GTEST)
+  else()
+    h5m_use_precompiled(${name} STD)
   endif()
 endfunction()
 
-# h5m_library(NAME SOURCES... [DEPS...] [GRPC_PCH])
+# h5m_library(NAME SOURCES... [DEPS...] [GRPC_PCH | CLI_PCH])
 #
-# A static, position-independent library with hidden symbols. DEPS are public. GRPC_PCH reuses the
-# precompiled gRPC headers: worth it for sources that include grpcpp or a generated service header.
+# A static, position-independent library with hidden symbols. DEPS are public. GRPC_PCH and CLI_PCH
+# are for sources that include gRPC or a generated header, or CLI11 too (H5mPrecompiled.cmake).
 function(h5m_library name)
-  cmake_parse_arguments(arg "GRPC_PCH" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(arg "GRPC_PCH;CLI_PCH" "" "SOURCES;DEPS" ${ARGN})
   if(arg_SOURCES)
     add_library(${name} STATIC ${arg_SOURCES})
     target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
     target_link_libraries(${name} PUBLIC ${arg_DEPS})
-    _h5m_common(${name} ${ARGN})
+    _h5m_common(${name} FALSE ${ARGN})
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE "${PROJECT_SOURCE_DIR}")
@@ -39,10 +51,10 @@ endfunction()
 #
 # A program in build/<preset>/bin; INSTALL puts it into ${CMAKE_INSTALL_BINDIR} too.
 function(h5m_executable name)
-  cmake_parse_arguments(arg "GRPC_PCH;INSTALL" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(arg "GRPC_PCH;CLI_PCH;INSTALL" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${arg_SOURCES} ${h5m_sanitizer_sources})
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
-  _h5m_common(${name} ${ARGN})
+  _h5m_common(${name} FALSE ${ARGN})
   if(arg_INSTALL)
     install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
@@ -79,7 +91,7 @@ function(h5m_test name)
   endif()
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test_bin")
-  _h5m_common(${name} ${ARGN})
+  _h5m_common(${name} TRUE ${ARGN})
   gtest_discover_tests(${name} TEST_PREFIX "${name}." TEST_LIST ${name}_tests
     DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
@@ -159,18 +171,4 @@ function(h5m_proto_library name)
   target_include_directories(${name} SYSTEM PUBLIC "${out}")
   target_link_libraries(${name} PUBLIC protobuf::libprotobuf gRPC::grpc++)
   target_compile_options(${name} PRIVATE -w)   # Generated: not ours to keep clean.
-endfunction()
-
-# The gRPC and protobuf headers take seconds to parse in each source; GRPC_PCH shares them.
-add_library(h5m_grpc_pch STATIC "${CMAKE_CURRENT_LIST_DIR}/grpc_pch.cc")
-target_link_libraries(h5m_grpc_pch PRIVATE h5m_flags gRPC::grpc++ protobuf::libprotobuf)
-target_precompile_headers(h5m_grpc_pch PRIVATE
-  <string> <vector> <memory> <map> <grpcpp/grpcpp.h> <google/protobuf/message.h>
-  <google/protobuf/generated_message_util.h> <grpcpp/impl/codegen/proto_utils.h>)
-
-function(_h5m_reuse_grpc_pch name)
-  target_link_libraries(${name} PRIVATE gRPC::grpc++ protobuf::libprotobuf)
-  target_precompile_headers(${name} REUSE_FROM h5m_grpc_pch)
-  # Where a target's flags differ, the compiler parses the headers itself; that is no error.
-  set_target_properties(${name} PROPERTIES PCH_WARN_INVALID OFF)
 endfunction()

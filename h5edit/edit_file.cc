@@ -210,7 +210,7 @@ class HistoryFile final : public MemoryFile {
     H5M_ASSIGN_OR_RETURN(const store::Token token, file_->Acquire());
     struct stat st {};  // A rollback gives the file the mode that it has now.
     const uint32_t mode_bits = stat(origin_.path.c_str(), &st) == 0 ? st.st_mode & 0777 : 0600;
-    H5M_RETURN_IF_ERROR(file_->Begin(token, store::SessionStart::kContinue, origin_, mode_bits));
+    H5M_RETURN_IF_ERROR(file_->Begin(token, store::SessionStart::kContinue, origin_, {mode_bits}));
     token_ = token;
     return absl::OkStatus();
   }

@@ -188,10 +188,10 @@ class File {
   // taken (server/state/lease_table.h).
   virtual absl::StatusOr<Token> Acquire() = 0;
 
-  // Starts the session of `token`. `origin` and `mode_bits` (0..0777) become durable with its first
+  // Starts the session of `token`. `origin` and the mode of `local` become durable with its first
   // cut.
   virtual absl::Status Begin(Token token, SessionStart start, const Origin& origin,
-                             uint32_t mode_bits) = 0;
+                             const LocalAccess& local) = 0;
 
   // Writes `extents`, in order; `pieces`, one after the other, are their bytes. When it returns,
   // the bytes are in the stage or at their place in the head. Where extents overlap, the later one
@@ -268,6 +268,8 @@ class File {
   // Takes a tag away. Returns the version that had it. Durable when it returns. kNotFound: no
   // version has it.
   virtual absl::StatusOr<VersionNumber> Untag(std::string_view tag) = 0;
+  // The tags of all versions together.
+  virtual absl::StatusOr<uint64_t> CountTags() = 0;
 
   // `version` 0: the newest. Errors: kNotFound no such version; kOutOfRange it was pruned.
   virtual absl::StatusOr<VersionInfo> GetVersion(VersionNumber version) = 0;

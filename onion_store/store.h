@@ -22,6 +22,15 @@ namespace h5mirror::store {
 // How pages of older versions are saved from now on. Pages that were saved before stay as they are.
 enum class PageCompression : uint8_t { kNone, kZstd };
 
+// Who may use a head besides the user that the store runs as: docs/design/040-rights-and-audit.md.
+enum class HeadOwner : uint8_t {
+  // A new head gets the local file's mode under the umask, and keeps that.
+  kServer,
+  // The same, and the user who made the file may read it, by an access list. Each session takes
+  // from group and others what its local file does not give them.
+  kAcl,
+};
+
 struct StoreOptions {
   std::filesystem::path root;
   // For all files together: the index of staged pages, buffers of apply and of readers. Beyond
@@ -36,6 +45,7 @@ struct StoreOptions {
   uint32_t umask_bits = 0027;
   // Group of heads; empty: the process's own.
   std::string group;
+  HeadOwner owner_of_heads = HeadOwner::kServer;
   // How many bytes of the disk the pinned cuts of one file may take. Beyond this the oldest expire.
   uint64_t snapshot_max_bytes = uint64_t{1} << 30;
   // Threads that sync and apply. 0: Store::RunBackground() does this work.
@@ -59,7 +69,8 @@ struct RemovedFile {
   // Without holes, as HistorySizes; 0: not known.
   uint64_t head_bytes = 0;
   uint64_t history_bytes = 0;
-  Provenance who;  // of the removal: users, host, program, pid
+  uint64_t tags = 0;  // of its versions; 0 also where they are not known
+  Provenance who;     // of the removal: users, host, program, pid
 };
 
 // Thread-safe. Locks the root while it lives.
@@ -134,6 +145,10 @@ class Store {
 
   // Deletes the removed files that expired at `now` or before. Returns how many.
   virtual absl::StatusOr<int> PurgeRemoved(absl::Time now) = 0;
+
+  // Deletes one removed file, before its time ends. Of this and an Undelete() of the same file one
+  // is first, and the other gets kNotFound.
+  virtual absl::Status PurgeOneRemoved(std::string_view removal_id) = 0;
 
   // Names of the files that were compared with their local file (File::RecordCheck) and not renamed
   // since. Only a hint; FileInfo has the result.

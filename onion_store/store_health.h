@@ -17,10 +17,11 @@ class Store;
 // A line for the log about something that no call has asked for.
 struct StoreNotice {
   enum class Kind : uint8_t {
-    kPagesLost,    // damage was found that costs versions pages
-    kWentBack,     // durable cuts that no head here can hold were dropped
-    kCannotApply,  // a head stays at its cut; told once for each reason
-    kClock,        // the machine's clock was set, or is not believed; names no file
+    kPagesLost,     // damage was found that costs versions pages
+    kWentBack,      // durable cuts that no head here can hold were dropped
+    kCannotApply,   // a head stays at its cut; told once for each reason
+    kNoAccessList,  // heads are for the store's user alone; told once
+    kClock,         // the machine's clock was set, or is not believed; names no file
   };
   Kind kind = Kind::kPagesLost;
   std::string file;

@@ -52,6 +52,13 @@ struct LocalStat {
   bool operator==(const LocalStat&) const = default;
 };
 
+// Who may use the local file, and who writes it.
+struct LocalAccess {
+  uint32_t mode_bits = 0;  // 0..0777; 0: unknown
+  // The uid, on this host, of the verified user who may read the file; nullopt: nobody is known.
+  std::optional<uint32_t> reader = std::nullopt;
+};
+
 // The origin of a version: user, host, program. `verified_user` is empty where the server asked
 // for no token.
 struct Provenance {

@@ -12,6 +12,7 @@
 #include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "h5mirror/v1/server.grpc.pb.h"
+#include "rpc/munge_token.h"
 #include "rpc/reading_channel.h"
 #include "rpc/status.h"
 #include "rpc/tls_mismatch.h"
@@ -104,7 +105,12 @@ std::shared_ptr<grpc::Channel> MakeReadingChannel(const ClientOptions& options) 
 }
 
 void Authorize(const ClientOptions& options, grpc::ClientContext& context) {
-  if (!options.token.empty()) context.AddMetadata("authorization", "Bearer " + options.token);
+  const std::string token =
+      IsMungeSource(options.token_source)
+          ? CurrentMungeToken(options.token_source, options.target, options.token)
+          : options.token;
+  if (token.empty()) return;
+  context.AddMetadata("authorization", "Bearer " + token);
 }
 
 absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,

@@ -20,6 +20,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/toml_file.h"
+#include "rpc/munge_token.h"
 
 namespace h5mirror::rpc {
 namespace {
@@ -171,8 +172,9 @@ absl::StatusOr<ClientFile> ReadClientDirectory(const std::filesystem::path& dire
   if (text.ok()) {
     H5M_ASSIGN_OR_RETURN(const toml::table table, ParseTomlText(text->text, path));
     H5M_ASSIGN_OR_RETURN(file, FromToml(path, table));
-    if (file.token && !file.token->empty() && !file.token->starts_with('@') &&
-        text->others_may_read) {
+    const bool is_secret = file.token && !file.token->empty() && !file.token->starts_with('@') &&
+                           !IsMungeSource(*file.token);
+    if (is_secret && text->others_may_read) {
       return ReadableByOthers(path);
     }
   } else if (!absl::IsNotFound(text.status())) {

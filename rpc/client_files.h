@@ -31,7 +31,7 @@ bool IsOursToRead(const std::filesystem::path& path);
 struct ClientFile {
   std::optional<std::string> server;
   std::optional<std::filesystem::path> ca;
-  std::optional<std::string> token;  // the token, or @FILE
+  std::optional<std::string> token;  // the token, @FILE, or IsMungeSource()
   std::optional<std::string> root;   // names are relative to it; absolute, or empty
   // The client's own certificate, and its private key; both or neither.
   std::optional<std::filesystem::path> certificate;

@@ -7,6 +7,7 @@
 #include "base/server_list.h"
 #include "base/status_macros.h"
 #include "rpc/client_files.h"
+#include "rpc/munge_token.h"
 #include "rpc/server_address.h"
 
 namespace h5mirror::rpc {
@@ -74,20 +75,36 @@ void FindToken(const std::string& server, absl::Span<const std::filesystem::path
   }
 }
 
+// A program that is not ours waits so long for munged when it opens a file.
+constexpr absl::Duration kMungeWait = absl::Seconds(1);
+
+absl::StatusOr<std::string> TokenOf(const std::string& source, const std::string& target,
+                                    bool may_miss_munge) {
+  if (!IsMungeSource(source)) return ReadToken(source);
+  if (!may_miss_munge) return MakeMungeToken(source, target);
+  absl::StatusOr<std::string> token = MakeMungeToken(source, target, kMungeWait);
+  if (absl::IsUnavailable(token.status())) return "";
+  return token;
+}
+
 // Reads the files that `merged` names.
-absl::Status ReadCredentials(const ClientFile& merged, ClientOptions* options) {
+absl::Status ReadCredentials(const ClientFile& merged, bool may_miss_munge,
+                             ClientOptions* options) {
   if (merged.ca && !merged.ca->empty()) {
     H5M_ASSIGN_OR_RETURN(options->ca_pem, ReadCa(*merged.ca));
   }
   if (merged.token && !merged.token->empty()) {
-    H5M_ASSIGN_OR_RETURN(options->token, ReadToken(*merged.token));
-    if (merged.token->starts_with('@')) options->token_file = merged.token->substr(1);
+    H5M_ASSIGN_OR_RETURN(options->token, TokenOf(*merged.token, options->target, may_miss_munge));
+    if (IsMungeSource(*merged.token) || merged.token->starts_with('@')) {
+      options->token_source = *merged.token;
+    }
   }
   if (merged.certificate && !options->ca_pem.empty()) {
     H5M_ASSIGN_OR_RETURN(options->certificate_pem, ReadClientCertificate(*merged.certificate));
     H5M_ASSIGN_OR_RETURN(options->key_pem, ReadClientKey(*merged.key));
   }
-  if (!options->token.empty() && options->ca_pem.empty() && !options->loopback) {
+  const bool has_token = !options->token.empty() || IsMungeSource(options->token_source);
+  if (has_token && options->ca_pem.empty() && !options->loopback) {
     return absl::InvalidArgumentError(
         "a token is set, but no CA: it would go to " + options->server +
         " in plain text. Set `ca` to the server's CA file, or the token to \"\"");
@@ -115,7 +132,7 @@ absl::StatusOr<ClientOptions> ResolveClientOptionsIn(
   options.loopback = address.loopback;
   options.root = merged.root.value_or("");
   FindToken(options.server, directories, &merged);
-  H5M_RETURN_IF_ERROR(ReadCredentials(merged, &options));
+  H5M_RETURN_IF_ERROR(ReadCredentials(merged, settings.may_miss_munge, &options));
   return options;
 }
 

@@ -18,9 +18,11 @@ inline constexpr int kDefaultPort = 7447;
 struct ClientSettings {
   std::optional<std::string> server = std::nullopt;  // HOST[:PORT], [V6]:PORT or unix:PATH
   std::optional<std::string> ca = std::nullopt;      // PEM file; TLS is spoken when it is set
-  std::optional<std::string> token = std::nullopt;   // the token, or @FILE
+  std::optional<std::string> token = std::nullopt;   // the token, @FILE, or IsMungeSource()
   // Where `server` comes from, for messages: "--server", or a file.
   std::string server_origin = "--server";
+  // A munged that does not answer is no error: the token is empty then, and to be asked for later.
+  bool may_miss_munge = false;
 };
 
 // Complete and checked: the CA and the token are read.
@@ -30,8 +32,9 @@ struct ClientOptions {
   std::string target;  // for gRPC, e.g. "dns:///node7:7447", "unix:/run/h5mirror.sock"
   std::string ca_pem;  // empty: plain text
   std::string token;   // empty: none
-  // The file that `token` came from, which a login renews; empty: none, or it was no file.
-  std::string token_file = {};
+  // Where `token` came from, if there may be a newer one: "@FILE", which a login renews, or
+  // IsMungeSource(). Empty: it stays.
+  std::string token_source = {};
   // The client's certificate and its key, PEM; empty: none. Shown where TLS is spoken.
   std::string certificate_pem = {};
   std::string key_pem = {};
@@ -47,7 +50,8 @@ struct ClientOptions {
 // (base/server_list.h) it is the first; `settings` may not. An empty string for `ca` or `token`
 // means none, and hides what the files say. Errors: kInvalidArgument names file, key and value;
 // kNotFound a named file is missing;
-//         kPermissionDenied a token file that others can read.
+//         kPermissionDenied a token file that others can read;
+//         as MakeMungeToken(), which may wait for munged.
 absl::StatusOr<ClientOptions> ResolveClientOptions(const ClientSettings& settings);
 
 // The same, with the files in `directories`, the most important one first.

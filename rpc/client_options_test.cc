@@ -227,17 +227,26 @@ TEST_F(ClientOptionsTest, ALoginAtTheServerGoesBeforeTheOtherToken) {
   const auto there = Resolve({.server = "127.0.0.1:9"});
   ASSERT_TRUE(there.ok()) << there.status();
   EXPECT_EQ(there->token, "login");
-  EXPECT_EQ(there->token_file, LoginToken(user_, "127.0.0.1:9").native());
+  EXPECT_EQ(there->token_source, "@" + LoginToken(user_, "127.0.0.1:9").native());
   const auto elsewhere = Resolve({.server = "127.0.0.1:10"});
   ASSERT_TRUE(elsewhere.ok()) << elsewhere.status();
   EXPECT_EQ(elsewhere->token, "other");
   EXPECT_EQ(Resolve({.server = "127.0.0.1:9", .token = "mine"})->token, "mine");
-  EXPECT_EQ(Resolve({.server = "127.0.0.1:9", .token = "mine"})->token_file, "");
+  EXPECT_EQ(Resolve({.server = "127.0.0.1:9", .token = "mine"})->token_source, "");
 }
 
 TEST_F(ClientOptionsTest, TheFileOfALoginIsNamedByTheServer) {
   EXPECT_EQ(LoginToken("/c", "Node7"), "/c/tokens/node7%3A7447");
   EXPECT_EQ(LoginToken("/c", "unix:/run/a_b"), "/c/tokens/unix%3A%2Frun%2Fa%5Fb");
+}
+
+TEST_F(ClientOptionsTest, MungeIsNoSecretAndTheErrorNamesIt) {
+  Write(system_ / "client.toml", "token = 'munge:" + (root_ / "no-munged").native() + "'", 0644);
+  const absl::Status status = Resolve().status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr("token = \"munge\": munged does not answer"));
+  EXPECT_EQ(Resolve({.token = ""})->token_source, "");
 }
 
 }  // namespace

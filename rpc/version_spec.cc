@@ -18,6 +18,12 @@ bool ParseCount(std::string_view text, int64_t* count) {
          absl::SimpleAtoi(ToAbsl(text), count);
 }
 
+// Nothing else that names a version has such a character, but a tag.
+bool IsMeantAsTime(std::string_view text) {
+  return text.find_first_of("T:") != std::string_view::npos || text.ends_with("ago") ||
+         std::count(text.begin(), text.end(), '-') == 2;
+}
+
 }  // namespace
 
 absl::StatusOr<VersionSpec> ParseVersionSpec(std::string_view text, absl::TimeZone zone) {
@@ -30,11 +36,13 @@ absl::StatusOr<VersionSpec> ParseVersionSpec(std::string_view text, absl::TimeZo
   } else if (rest.starts_with(kTagPrefix)) {
     spec.tag = std::string(rest.substr(kTagPrefix.size()));
     if (!spec.tag.empty()) return spec;
-  } else if (rest.find('T') != std::string_view::npos) {
-    H5M_ASSIGN_OR_RETURN(spec.at, ParseTimeSpec(rest, zone));
+  } else if (ParseCount(rest, &spec.number)) {
+    if (spec.number > 0) return spec;
+  } else if (auto at = ParseTimeSpec(rest, zone); at.ok()) {
+    spec.at = *std::move(at);
     return spec;
-  } else if (ParseCount(rest, &spec.number) && spec.number > 0) {
-    return spec;
+  } else if (IsMeantAsTime(rest)) {
+    return at.status();
   }
   return absl::InvalidArgumentError(StrCat("version '", text, "': ", kVersionForm, kTimeForm));
 }

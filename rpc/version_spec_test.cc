@@ -22,6 +22,8 @@ TEST(VersionSpecTest, TagsAndTimesAreTaken) {
   EXPECT_EQ(ParseVersionSpec("tag:latest-3", kZone)->tag, "latest-3");
   const auto at = ParseVersionSpec("2026-11-03T14:00", kZone);
   EXPECT_EQ(at->at->time, absl::FromCivil(absl::CivilHour(2026, 11, 3, 13), absl::UTCTimeZone()));
+  EXPECT_EQ(ParseVersionSpec("yesterday", kZone)->at->local_text, "yesterday");
+  EXPECT_EQ(ParseVersionSpec("2h-ago", kZone)->at->local_text, "2h-ago");
 }
 
 TEST(VersionSpecTest, WhatIsNoVersionIsRefusedWithWhatWouldBeRight) {
@@ -31,6 +33,8 @@ TEST(VersionSpecTest, WhatIsNoVersionIsRefusedWithWhatWouldBeRight) {
     ASSERT_EQ(spec.status().code(), absl::StatusCode::kInvalidArgument) << text;
     EXPECT_THAT(spec.status().message(), HasSubstr("a number from 1, latest, latest-K, tag:NAME"));
   }
+  EXPECT_THAT(ParseVersionSpec("2026-02-30", kZone).status().message(), HasSubstr("no such day"));
+  EXPECT_THAT(ParseVersionSpec("3 months ago", kZone).status().message(), HasSubstr("a time is"));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <iostream>
 
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -38,42 +37,64 @@ absl::StatusOr<Principal> UserOfHost(const std::string& name) {
                    .user = std::make_shared<const UnixUser>(std::move(user))};
 }
 
+// The kind of caller before the name, as in "unix:anna"; kNone: any.
+Principal::Issuer TakeIssuer(std::string_view* name) {
+  for (const auto issuer :
+       {Principal::Issuer::kToken, Principal::Issuer::kUnix, Principal::Issuer::kCertificate,
+        Principal::Issuer::kJwt, Principal::Issuer::kMunge}) {
+    const std::string prefix = StrCat(IssuerName(issuer), ":");
+    if (!name->starts_with(prefix)) continue;
+    name->remove_prefix(prefix.size());
+    return issuer;
+  }
+  return Principal::Issuer::kNone;
+}
+
+absl::Status AddTokens(const Config& config, std::string_view name,
+                       std::vector<Principal>* callers) {
+  H5M_ASSIGN_OR_RETURN(const std::vector<TokenEntry> tokens, ReadTokenFile(config.tokens_file));
+  for (const TokenEntry& token : tokens) {
+    if (token.name != name) continue;
+    callers->push_back(Principal{.name = token.name,
+                                 .rights = token.rights,
+                                 .issuer = Principal::Issuer::kToken,
+                                 .token = std::make_shared<const TokenEntry>(token)});
+  }
+  return absl::OkStatus();
+}
+
+// As a user of a Unix socket, and by munge.
+absl::Status AddUser(const std::string& name, bool is_unix, bool is_munge,
+                     std::vector<Principal>* callers) {
+  absl::StatusOr<Principal> user = UserOfHost(name);
+  if (absl::IsNotFound(user.status())) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(user.status());
+  if (is_unix) callers->push_back(*user);
+  user->issuer = Principal::Issuer::kMunge;
+  if (is_munge) callers->push_back(*std::move(user));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Principal>> FindCallers(const Config& config, std::string_view name) {
-  absl::string_view plain = ToAbsl(name);
-  const bool is_unix = absl::ConsumePrefix(&plain, "unix:");
-  const bool is_token = !is_unix && absl::ConsumePrefix(&plain, "token:");
-  const bool is_certificate = !is_unix && !is_token && absl::ConsumePrefix(&plain, "cert:");
-  const bool is_login =
-      !is_unix && !is_token && !is_certificate && absl::ConsumePrefix(&plain, "jwt:");
+  std::string_view plain = name;
+  const Principal::Issuer issuer = TakeIssuer(&plain);
+  const auto may_be = [issuer](Principal::Issuer each) {
+    return issuer == Principal::Issuer::kNone || issuer == each;
+  };
   std::vector<Principal> callers;
-  if (!is_token && !is_certificate && !is_login) {
-    absl::StatusOr<Principal> user = UserOfHost(std::string(plain));
-    if (user.ok()) {
-      callers.push_back(*std::move(user));
-    } else if (!absl::IsNotFound(user.status())) {
-      return user.status();
-    }
+  H5M_RETURN_IF_ERROR(AddUser(std::string(plain), may_be(Principal::Issuer::kUnix),
+                              may_be(Principal::Issuer::kMunge) && config.HasMunge(), &callers));
+  // Whose certificates there are is known to the authority only; and the logins to the issuer,
+  // which puts the groups into each token.
+  for (const auto& [each, is_known] :
+       {std::pair(Principal::Issuer::kCertificate, config.HasClientCertificates()),
+        std::pair(Principal::Issuer::kJwt, config.HasLogins())}) {
+    if (!is_known || !may_be(each)) continue;
+    callers.push_back(
+        Principal{.name = std::string(plain), .rights = Rights::All(), .issuer = each});
   }
-  // Whose certificates there are is known to the authority only.
-  if (!is_token && !is_unix && !is_login && config.HasClientCertificates()) {
-    callers.push_back(Principal{.name = std::string(plain),
-                                .rights = Rights::All(),
-                                .issuer = Principal::Issuer::kCertificate});
-  }
-  // The same of the issuer, which puts the groups into each token.
-  if (!is_token && !is_unix && !is_certificate && config.HasLogins()) {
-    callers.push_back(Principal{
-        .name = std::string(plain), .rights = Rights::All(), .issuer = Principal::Issuer::kJwt});
-  }
-  if (!is_unix && !is_certificate && !is_login && config.HasTokens()) {
-    H5M_ASSIGN_OR_RETURN(const std::vector<TokenEntry> tokens, ReadTokenFile(config.tokens_file));
-    for (const TokenEntry& token : tokens) {
-      if (token.name != ToStd(plain)) continue;
-      callers.push_back(Principal{.name = token.name,
-                                  .rights = token.rights,
-                                  .issuer = Principal::Issuer::kToken,
-                                  .token = std::make_shared<const TokenEntry>(token)});
-    }
+  if (may_be(Principal::Issuer::kToken) && config.HasTokens()) {
+    H5M_RETURN_IF_ERROR(AddTokens(config, plain, &callers));
   }
   if (!callers.empty()) return callers;
   return absl::NotFoundError(

@@ -66,6 +66,7 @@ store::StoreOptions OptionsFor(const Config& config) {
   options.snapshot_max_bytes = config.snapshot_max_bytes;
   options.umask_bits = config.umask_bits;
   options.group = config.group;
+  options.owner_of_heads = config.owner_of_heads;
   options.background_threads = config.background_threads;
   return options;
 }
@@ -239,7 +240,7 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
   for (const std::string& address : (*server)->addresses()) {
     StrAppend(&addresses, addresses.empty() ? "" : ", ", address);
   }
-  const bool wants_tokens = config.HasTokens() || config.HasLogins();
+  const bool wants_tokens = config.HasTokens() || config.HasLogins() || config.HasMunge();
   spdlog::info("h5mirrord {} serves {} on {}{}{}", kVersion, config.root.string(), addresses,
                config.HasTls() ? ", TLS" : "",
                config.access.empty() ? (wants_tokens ? ", tokens wanted" : "")

@@ -86,6 +86,16 @@ absl::StatusOr<std::unique_ptr<JsonWebTokens>> LoadLogins(const Config& config) 
                               .grace = config.jwt_grace});
 }
 
+// nullptr: credentials of munge do not count. munged need not run yet.
+absl::StatusOr<std::unique_ptr<MungeCredentials>> LoadMunge(const Config& config) {
+  if (!config.HasMunge()) return nullptr;
+  H5M_RETURN_IF_ERROR(CheckMungeLibrary());
+  return std::make_unique<MungeCredentials>(
+      [socket = config.munge_socket.native()](const std::string& credential) {
+        return DecodeMunge(socket, credential);
+      });
+}
+
 std::vector<std::string> ServiceNames() {
   return {"h5mirror.v1.Mirror",    "h5mirror.v1.Files",  "h5mirror.v1.Versions",
           "h5mirror.v1.Snapshots", "h5mirror.v1.Server", "h5mirror.v1.Agents"};
@@ -123,11 +133,13 @@ Event NearItsQuota(const SpaceUse& use) {
       .file = use.directory,
       .text = StrCat("\"", use.directory, "\" takes ", use.FullestPercent(), "% of a limit of its ",
                      use.rule.Label(), ": ", HumanBytes(use.sizes.head_bytes), " of heads, ",
-                     HumanBytes(use.sizes.history_bytes), " of history, ", use.files, " files"),
+                     HumanBytes(use.sizes.history_bytes), " of history, ", use.files, " files",
+                     use.rule.max_tags > 0 ? StrCat(", ", use.sizes.tags, " tags") : ""),
       .numbers = {{"percent", use.FullestPercent()},
                   {"head_bytes", static_cast<int64_t>(use.sizes.head_bytes)},
                   {"history_bytes", static_cast<int64_t>(use.sizes.history_bytes)},
-                  {"files", static_cast<int64_t>(use.files)}}};
+                  {"files", static_cast<int64_t>(use.files)},
+                  {"tags", static_cast<int64_t>(use.sizes.tags)}}};
 }
 
 // The last server of a process would end gRPC with it, and wait up to ten seconds for gRPC's backup
@@ -151,6 +163,7 @@ absl::Status CheckNamedThings(const Config& config) {
   H5M_ASSIGN_OR_RETURN(const auto clients, LoadClientCertificates(config));
   H5M_RETURN_IF_ERROR(LoadCertificate(config, clients.get()).status());
   H5M_RETURN_IF_ERROR(LoadLogins(config).status());
+  H5M_RETURN_IF_ERROR(LoadMunge(config).status());
   H5M_RETURN_IF_ERROR(CheckSecrets(config.notify));
   return LoadAuthenticator(config).status();
 }
@@ -163,6 +176,8 @@ absl::StatusOr<MirrorServer::Identity> MirrorServer::Identity::Load(const Config
   identity.authenticator->SetCertificates(identity.clients.get());
   H5M_ASSIGN_OR_RETURN(identity.logins, LoadLogins(config));
   identity.authenticator->SetLogins(identity.logins.get());
+  H5M_ASSIGN_OR_RETURN(identity.munge, LoadMunge(config));
+  identity.authenticator->SetMunge(identity.munge.get());
   if (!config.audit_log.empty()) {
     H5M_ASSIGN_OR_RETURN(identity.audit, AuditLog::Open(config.audit_log));
   }

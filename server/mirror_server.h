@@ -21,6 +21,7 @@
 #include "server/door/client_certificates.h"
 #include "server/door/front_door.h"
 #include "server/door/json_web_tokens.h"
+#include "server/door/munge_credentials.h"
 #include "server/door/server_certificate.h"
 #include "server/history/history_pruner.h"
 #include "server/live/snapshots_service.h"
@@ -99,7 +100,8 @@ class MirrorServer {
     std::unique_ptr<ServerCertificate> certificate;  // null: no TLS
     std::unique_ptr<JsonWebTokens> logins;           // null: tokens of no issuer count
     std::unique_ptr<Authenticator> authenticator;
-    std::unique_ptr<AuditLog> audit;  // null: none is kept
+    std::unique_ptr<MungeCredentials> munge;  // null: those of munge do not count; asks the former
+    std::unique_ptr<AuditLog> audit;          // null: none is kept
   };
 
   // What the services share; each may use those above it.

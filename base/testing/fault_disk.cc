@@ -123,6 +123,7 @@ void HashName(const FaultDisk& disk, uint64_t number, uint64_t* hash) {
   const FaultDisk::Node& node = disk.nodes.at(number);
   mix(node.directory);
   mix(node.mode_bits);
+  mix(std::hash<std::string_view>()(node.access_list));
   mix(std::hash<std::string_view>()(node.data));
   for (const auto& [name, entry] : node.entries) {
     mix(std::hash<std::string_view>()(name));
@@ -166,6 +167,7 @@ void FaultDisk::Apply(const FaultChange& change) {
     }
     case Kind::kSetMode:
       node.mode_bits = change.offset;
+      node.access_list = change.bytes;
       break;
     case Kind::kCreate:
     case Kind::kMakeDirectory:

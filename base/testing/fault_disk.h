@@ -32,7 +32,7 @@ struct FaultChange {
   Kind kind = Kind::kWrite;
   uint64_t node = 0;    // the file; of a name, the directory
   uint64_t offset = 0;  // kTruncate: the size; kSetMode, kCreate: the mode bits
-  std::string bytes;    // kZero: its size counts
+  std::string bytes;    // kZero: its size counts; kSetMode: the access list
   std::string name;
   uint64_t target = 0;   // the node of the name
   uint64_t to_node = 0;  // kRename, kLink: directory of `to_name`
@@ -84,6 +84,7 @@ struct FaultDisk {
     std::map<std::string, uint64_t> entries;
     int64_t change_time = 0;
     uint64_t mode_bits = 0;
+    std::string access_list;  // EncodeAccessList(); empty: none
   };
   std::map<uint64_t, Node> nodes;
 

@@ -60,6 +60,7 @@ struct FaultEnv::State {
   std::function<absl::Time()> now ABSL_GUARDED_BY(mutex);
   bool met ABSL_GUARDED_BY(mutex) = false;
   uint64_t capacity ABSL_GUARDED_BY(mutex) = UINT64_MAX;
+  bool has_access_lists ABSL_GUARDED_BY(mutex) = true;
   FileSizeMax file_sizes ABSL_GUARDED_BY(mutex);
   std::function<BootTime()> boot_time ABSL_GUARDED_BY(mutex);
 
@@ -191,6 +192,21 @@ class FaultFile final : public EnvFile {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
     state_->Do(OfData(Kind::kSetMode, node_, mode_bits));
+    return absl::OkStatus();
+  }
+  absl::StatusOr<FileAccess> Access() override {
+    absl::MutexLock lock(&state_->mutex);
+    H5M_RETURN_IF_ERROR(state_->Call());
+    const Node& node = state_->disk.nodes[node_];
+    if (!node.access_list.empty()) return DecodeAccessList(node.access_list);
+    return FileAccess{static_cast<uint32_t>(node.mode_bits), {}};
+  }
+  absl::Status SetAccess(const FileAccess& access, int64_t group) override {
+    if (access.named.empty()) return SetMode(access.mode_bits, group);
+    absl::MutexLock lock(&state_->mutex);
+    H5M_RETURN_IF_ERROR(state_->Call());
+    if (!state_->has_access_lists) return EnvFile::SetAccess(access, group);
+    state_->Do(OfData(Kind::kSetMode, node_, access.mode_bits, EncodeAccessList(access)));
     return absl::OkStatus();
   }
   absl::Status CopyFrom(EnvFile& from, Extent extent) override {
@@ -409,6 +425,10 @@ void FaultEnv::FailCalls(uint64_t call, uint64_t count, absl::Status status) {
   state_->fail_end = count > UINT64_MAX - state_->fail_at ? UINT64_MAX : state_->fail_at + count;
   state_->fault = std::move(status);
   state_->met = false;
+}
+void FaultEnv::SetAccessLists(bool has_access_lists) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->has_access_lists = has_access_lists;
 }
 void FaultEnv::FailOpensOf(std::string part, absl::Status status) {
   absl::MutexLock lock(&state_->mutex);

@@ -47,6 +47,8 @@ class FaultEnv final : public Env, public KnowsBootTime {
   void FailCalls(uint64_t call, uint64_t count, absl::Status status);
   // Every Open() of a name with `part` in it fails with `status`; OK: none does.
   void FailOpensOf(std::string part, absl::Status status);
+  // False: no file gets an access list.
+  void SetAccessLists(bool has_access_lists);
   // Calls made so far, all that can fail.
   uint64_t call_count() const;
   bool fault_met() const;

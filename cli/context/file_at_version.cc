@@ -8,7 +8,7 @@ namespace h5mirror::tools {
 
 void NoteLocalTime(Context& context, const TimeSpec& spec) {
   if (spec.local_text.empty()) return;
-  context.Note(StrCat(spec.local_text, " is ", rpc::UtcText(spec.time)));
+  context.Note(rpc::MeaningOf(spec));
 }
 
 absl::StatusOr<FileAtVersion> ParseFileAtVersion(std::string_view text, absl::TimeZone zone) {

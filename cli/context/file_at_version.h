@@ -30,8 +30,8 @@ struct FileAtVersion {
 // For the help of verbs that take FILE@VERSION.
 inline constexpr char kVersionHelp[] =
     "the version: its number, latest, latest-K, tag:NAME, or a time "
-    "(2026-11-03T14:00, local or with Z or +hh:mm) for the newest of then; FILE as in "
-    "`h5mirror log`";
+    "(2026-11-03T14:00, yesterday, 'monday 14:00', 2h-ago; local or with Z or +hh:mm) for the "
+    "newest of then; FILE as in `h5mirror log`";
 
 // What follows the last '@' is the version; names may hold others. kInvalidArgument where
 // there is no '@'.

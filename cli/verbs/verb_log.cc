@@ -53,7 +53,7 @@ absl::StatusOr<v1::ListVersionsRequest> FirstRequest(Context& context, const Opt
   if (!options.since.empty()) {
     H5M_ASSIGN_OR_RETURN(const TimeSpec spec, ParseTimeSpec(options.since, context.streams().zone));
     NoteLocalTime(context, spec);
-    since = spec.time;
+    since = spec.begin;
     *request.mutable_since_time() = ToProto(since);
   }
   if (!options.until.empty()) {
@@ -128,8 +128,8 @@ void AddLog(CLI::App& app, Context& context, Action& action) {
   CLI::App* verb = app.add_subcommand("log", "List the versions of a file, newest first");
   verb->add_option("FILE", options->file, kFileHelp)->required();
   verb->add_option("--since", options->since,
-                   "only versions of this time or later: YYYY-MM-DDThh:mm[:ss][Z|+hh:mm], local "
-                   "without a zone");
+                   "only versions of this time or later: 2026-11-03T14:00[Z|+hh:mm], 2026-11-03, "
+                   "'yesterday 14:00' or '2h ago'; local without a zone");
   verb->add_option("--until", options->until, "only versions of this time or earlier");
   verb->add_option("-n,--limit", options->limit, "at most this many versions (default: all)")
       ->check(WholeNumber(1));

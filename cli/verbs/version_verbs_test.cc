@@ -47,7 +47,11 @@ TEST_F(VersionVerbsTest, LogTakesATimeFromAndTo) {
               testing::ElementsAre(2));
   EXPECT_THAT(versions({"--since", "2026-11-03T10:30Z", "--limit", "1"}), testing::ElementsAre(3));
   EXPECT_THAT(versions({"--since", "2026-11-04T00:00Z"}), testing::IsEmpty());
-  EXPECT_EQ(Run({"log", "a.h5", "--since", "yesterday"}).code, 2);
+  EXPECT_THAT(versions({"--since", "2026-11-03"}), testing::ElementsAre(3, 2, 1));
+  EXPECT_THAT(versions({"--until", "2026-11-03"}), testing::ElementsAre(3, 2, 1));
+  EXPECT_THAT(versions({"--until", "2026-11-02"}), testing::IsEmpty());
+  EXPECT_THAT(versions({"--since", "now"}), testing::IsEmpty());
+  EXPECT_EQ(Run({"log", "a.h5", "--since", "tomorrow"}).code, 2);
   EXPECT_EQ(
       Run({"log", "a.h5", "--since", "2026-11-03T11:00Z", "--until", "2026-11-03T10:00Z"}).code, 2);
 }

@@ -91,7 +91,7 @@ absl::Status EmbeddedWriter::StartSession() {
   H5M_RETURN_IF_ERROR(MakeFoldedVersion());
   H5M_ASSIGN_OR_RETURN(const store::Token token, file_->Acquire());
   H5M_RETURN_IF_ERROR(
-      file_->Begin(token, config_.start, store::OriginHere(config_.path), config_.mode_bits));
+      file_->Begin(token, config_.start, store::OriginHere(config_.path), {config_.mode_bits}));
   token_ = token;
   head_.reset();
   scratch_.reset();

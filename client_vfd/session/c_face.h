@@ -41,6 +41,7 @@ inline absl::StatusOr<rpc::ClientOptions> ServerOf(const char* server, const cha
   if (*server != '\0') settings.server = server;
   if (*ca != '\0') settings.ca = ca;
   if (*token != '\0') settings.token = token;
+  settings.may_miss_munge = true;  // The session gets its credential when there is one.
   absl::StatusOr<rpc::ClientOptions> options = rpc::ResolveClientOptions(settings);
   if (options.ok()) TokenReader::Get().Note(*options);
   return options;

@@ -14,6 +14,7 @@
 #include "client_vfd/session/session.h"
 #include "client_vfd/session/token_reader.h"
 #include "rpc/channel.h"
+#include "rpc/munge_token.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -151,7 +152,10 @@ void Engine::ReadTokenSoon(const rpc::ClientOptions& options) {
 }
 
 std::string Engine::KeyOf(const rpc::ClientOptions& options) {
-  return absl::StrCat(options.target, "\n", options.token, "\n", options.ca_pem, "\n",
+  // A credential of munge is often made anew, and goes with each call on the same connection.
+  const std::string& caller =
+      rpc::IsMungeSource(options.token_source) ? options.token_source : options.token;
+  return absl::StrCat(options.target, "\n", caller, "\n", options.ca_pem, "\n",
                       options.certificate_pem);
 }
 

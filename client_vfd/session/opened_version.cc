@@ -40,7 +40,7 @@ void Describe(const H5mReaderOpen& open, const rpc::VersionSpec& spec, const Ope
                                          : StrCat("cut ", CutText(opened.cut));
   text += StrCat(" of ", open.name, ", of ", rpc::UtcText(opened.time));
   if (spec.at.has_value() && !spec.at->local_text.empty()) {
-    text += StrCat(" (", spec.at->local_text, " is ", rpc::UtcText(spec.at->time), ")");
+    text += StrCat(" (", rpc::MeaningOf(*spec.at), ")");
   }
   std::snprintf(info->text, sizeof info->text, "%s", text.c_str());
   std::snprintf(info->identity, sizeof info->identity, "%s", opened.identity.c_str());

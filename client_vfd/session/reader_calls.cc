@@ -174,8 +174,9 @@ absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
   }
   if (std::string token = TokenReader::Get().Newest(route->options);
       token != route->options.token) {
-    peers_.erase(Engine::KeyOf(route->options));
+    const std::string before = Engine::KeyOf(route->options);
     route->options.token = std::move(token);
+    if (Engine::KeyOf(route->options) != before) peers_.erase(before);
   }
   Peer& peer = peers_[Engine::KeyOf(route->options)];
   if (absl::Now() < peer.suspect_until) *timeout = std::min(*timeout, kSuspectTimeout);

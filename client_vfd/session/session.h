@@ -319,6 +319,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   // The server, with the token that counts now.
   rpc::ClientOptions ServerNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True: another token than that of the newest stream is there.
+  bool AwaitsCredential(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeNewToken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GoOnWithToken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseStream(const std::string& why, Retry retry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -413,6 +414,8 @@ class Session final : public std::enable_shared_from_this<Session>,
   absl::Mutex mutex_;
   std::string token_ ABSL_GUARDED_BY(mutex_);             // that the newest stream was begun with
   bool waits_for_token_ ABSL_GUARDED_BY(mutex_) = false;  // the server has refused that one
+  // The first credential of munge that was refused since a server has taken a stream.
+  std::optional<std::string> refused_credential_ ABSL_GUARDED_BY(mutex_);
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
   SessionRecord record_ ABSL_GUARDED_BY(mutex_);

@@ -15,6 +15,7 @@
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
 #include "rpc/frame_codec.h"
+#include "rpc/munge_token.h"
 #include "rpc/tls_mismatch.h"
 
 namespace h5mirror::vfd {
@@ -197,6 +198,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
                           host_.Now());
   }
   link_.OnOpened();
+  refused_credential_.reset();
   standing_.OnOpened();
   progress_.OnOpened(host_.Now());
   base_.OnOpened();
@@ -325,7 +327,7 @@ void Session::LoseEnded(const absl::Status& status) {
   if (absl::IsUnauthenticated(status) && TakeNewToken()) {
     return LoseStream("the token has expired, and another one is there", Retry::kAtOnce);
   }
-  if (IsRefusal(status)) {
+  if (IsRefusal(status) && !AwaitsCredential(status)) {
     link_.Refuse();
     waits_for_token_ = absl::IsUnauthenticated(status);
     if (waits_for_token_) host_.ReadTokenSoon(config_.server);
@@ -343,6 +345,19 @@ void Session::LoseEnded(const absl::Status& status) {
              was_there ? Retry::kFinalCut : Retry::kNever);
 }
 
+// A server that has restarted knows no credential of munge that its munged has decoded before, so a
+// new one is made. False: that one was refused too, or it is a matter of something else.
+bool Session::AwaitsCredential(const absl::Status& status) {
+  const bool may_be_old = absl::IsUnauthenticated(status) && link_.ever_opened() &&
+                          rpc::IsMungeSource(config_.server.token_source);
+  if (!may_be_old) return false;
+  const std::string newest = host_.NewestToken(config_.server);
+  if (!refused_credential_.has_value()) refused_credential_ = newest;
+  if (*refused_credential_ != newest) return false;
+  host_.ReadTokenSoon(config_.server);
+  return true;
+}
+
 rpc::ClientOptions Session::ServerNow() const {
   rpc::ClientOptions server = config_.server;
   server.token = token_;
@@ -352,7 +367,8 @@ rpc::ClientOptions Session::ServerNow() const {
 bool Session::TakeNewToken() {
   std::string newest = host_.NewestToken(config_.server);
   if (newest == token_) return false;
-  host_.DropChannel(ServerNow());
+  // A credential of munge goes with each call of a connection, which other sessions share.
+  if (!rpc::IsMungeSource(config_.server.token_source)) host_.DropChannel(ServerNow());
   token_ = std::move(newest);
   return true;
 }

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "absl/synchronization/mutex.h"
+#include "base/file_access.h"
 #include "client_vfd/api/session_api.h"
 #include "client_vfd/session/c_face.h"
 #include "client_vfd/session/engine.h"
@@ -77,7 +78,7 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   config.facts = {attach.intent == H5M_CREATED, ToStat(attach.stat_at_open), server->server,
                   attach.name};
   config.remote = RemoteOf(attach);
-  config.mode_bits = attach.mode_bits;
+  config.mode_bits = ModeWithoutMask(attach.fd, attach.mode_bits);
   config.is_written = attach.is_written != 0;
   config.adopts_outside_change = attach.adopts_outside_change != 0;
   config.checksum = attach.checksum == H5M_CHECKSUM_ON ||

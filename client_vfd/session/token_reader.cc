@@ -12,7 +12,9 @@
 
 #include "absl/time/clock.h"
 #include "base/signal_block.h"
+#include "base/steady_time.h"
 #include "rpc/client_files.h"
+#include "rpc/munge_token.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -39,25 +41,31 @@ bool Expires(const std::string& token) {
 
 TokenReader& TokenReader::Get() { return *Instance(); }
 
+TokenReader::Known& TokenReader::Find(const rpc::ClientOptions& options) {
+  const std::string& source = options.token_source;
+  const std::string key = rpc::IsMungeSource(source) ? source + "\n" + options.target : source;
+  return tokens_.try_emplace(key, Known{source, options.target, options.token}).first->second;
+}
+
 void TokenReader::Note(const rpc::ClientOptions& options) {
-  if (options.token_file.empty()) return;
+  if (options.token_source.empty()) return;
   absl::MutexLock lock(&mutex_);
-  tokens_[options.token_file] = options.token;
+  Find(options).token = options.token;
   Use(Expires(options.token));
 }
 
 std::string TokenReader::Newest(const rpc::ClientOptions& options) {
-  if (options.token_file.empty()) return options.token;
+  if (options.token_source.empty()) return options.token;
   absl::MutexLock lock(&mutex_);
-  std::string token = tokens_.try_emplace(options.token_file, options.token).first->second;
+  std::string token = Find(options).token;
   Use(Expires(token));
   return token;
 }
 
 void TokenReader::ReadSoon(const rpc::ClientOptions& options) {
-  if (options.token_file.empty()) return;
+  if (options.token_source.empty()) return;
   absl::MutexLock lock(&mutex_);
-  tokens_.try_emplace(options.token_file, options.token);
+  Find(options).is_wanted = true;
   is_wanted_ = true;
   Use(/*needs_thread=*/true);
 }
@@ -102,17 +110,29 @@ bool TokenReader::AwaitTurn() {
   return is_running_;
 }
 
-void TokenReader::ReadAll() {
-  std::vector<std::string> files;
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const auto& [file, token] : tokens_) files.push_back(file);
+std::map<std::string, TokenReader::Known> TokenReader::TakeDue() {
+  std::map<std::string, Known> due;
+  absl::MutexLock lock(&mutex_);
+  for (auto& [key, known] : tokens_) {
+    const bool is_munge = rpc::IsMungeSource(known.source);
+    if (is_munge && SteadyNow() < known.made + kMungePause) continue;
+    const bool is_wanted = std::exchange(known.is_wanted, false);
+    if (is_wanted || !is_munge) due.emplace(key, known);
   }
-  for (const std::string& file : files) {
-    absl::StatusOr<std::string> token = rpc::ReadToken("@" + file);
-    if (!token.ok()) continue;  // As after a logout: the token goes on until it expires.
+  return due;
+}
+
+void TokenReader::ReadAll() {
+  for (const auto& [key, known] : TakeDue()) {
+    absl::StatusOr<std::string> token = rpc::IsMungeSource(known.source)
+                                            ? rpc::MakeMungeToken(known.source, known.target)
+                                            : rpc::ReadToken(known.source);
     absl::MutexLock lock(&mutex_);
-    tokens_[file] = *std::move(token);
+    // As after a logout: the token goes on until it expires. munged is asked again.
+    tokens_[key].is_wanted |= !token.ok() && rpc::IsMungeSource(known.source);
+    if (!token.ok()) continue;
+    tokens_[key].token = *std::move(token);
+    tokens_[key].made = SteadyNow();
   }
 }
 

@@ -1,5 +1,6 @@
-// Tokens that a login renews while a program runs. Their files lie in a home directory, which may
-// hang: a thread of its own, `h5m-token`, reads them, and nobody waits for it.
+// Tokens that a login renews while a program runs, and credentials of munge. The files lie in a
+// home directory, which may hang: a thread of its own, `h5m-token`, reads them, and nobody waits
+// for it.
 //
 // The thread runs while a token that expires is in use, or after a server has refused one. A
 // process that can start no thread goes on with the tokens that it has.
@@ -20,16 +21,19 @@ namespace h5mirror::vfd {
 // destroyed: its thread may hang in a read when the process ends.
 class TokenReader {
  public:
-  // How often files of tokens that expire are read.
+  // How often files of tokens that expire are read. A credential of munge is made anew when a
+  // server has refused one; rpc::Authorize() renews it by its age.
   static constexpr absl::Duration kPeriod = absl::Seconds(2);
+  // Between two credentials, for a user whom the server refuses whatever it shows.
+  static constexpr absl::Duration kMungePause = absl::Seconds(5);
 
   static TokenReader& Get();
 
-  // `options` were just made: their token is the newest of its file.
+  // `options` were just made: their token is the newest of its source.
   void Note(const rpc::ClientOptions& options);
-  // The newest token of the file of `options` that is known. Without a file: the one in them.
+  // The newest token of the source of `options` that is known. Without one: the token in them.
   std::string Newest(const rpc::ClientOptions& options);
-  // A server has refused it: has its file read now.
+  // A server has refused it: has its file read now, or a credential made.
   void ReadSoon(const rpc::ClientOptions& options);
 
   // pthread_atfork: the child has no thread, and begins with a reader of its own.
@@ -42,16 +46,28 @@ class TokenReader {
   // among them clocks, may be gone when the process ends and the thread goes on.
   static constexpr int kIdlePeriods = 30;
 
+  struct Known {
+    std::string source = {};
+    std::string target = {};                 // for a credential of munge
+    std::string token = {};                  // the newest one
+    bool is_wanted = false;                  // a server has refused one
+    absl::Time made = absl::InfinitePast();  // a credential, as it was wanted; steady
+  };
+
+  Known& Find(const rpc::ClientOptions& options) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Use(bool needs_thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run();
   bool IsWanted();
   // False: nobody has used a token for a while, and the thread is to end.
   bool AwaitTurn();
+  // Those whose turn it is.
+  std::map<std::string, Known> TakeDue();
   void ReadAll();
 
   absl::Mutex mutex_;
-  std::map<std::string, std::string> tokens_ ABSL_GUARDED_BY(mutex_);  // by file
-  int idle_periods_ ABSL_GUARDED_BY(mutex_) = 0;                       // since the last use
+  // By the source; a credential of munge is for one server, so by both.
+  std::map<std::string, Known> tokens_ ABSL_GUARDED_BY(mutex_);
+  int idle_periods_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last use
   bool is_wanted_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_running_ ABSL_GUARDED_BY(mutex_) = false;
 };

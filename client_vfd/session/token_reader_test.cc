@@ -19,14 +19,15 @@ class TokenReaderTest : public ::testing::Test {
   TokenReaderTest() {
     std::string path = (std::filesystem::path(testing::TempDir()) / "h5m-token-XXXXXX").string();
     directory_ = mkdtemp(path.data());
-    options_.token_file = directory_ / "token";
+    options_.token_source = "@" + File().native();
   }
   ~TokenReaderTest() override { std::filesystem::remove_all(directory_); }
 
+  std::filesystem::path File() const { return directory_ / "token"; }
   void Put(const std::string& token) {
     std::ofstream(directory_ / "new") << token << "\n";
     chmod((directory_ / "new").c_str(), 0600);
-    std::filesystem::rename(directory_ / "new", options_.token_file);
+    std::filesystem::rename(directory_ / "new", File());
   }
   bool Becomes(const std::string& token) {
     const absl::Time deadline = absl::Now() + absl::Seconds(30);
@@ -42,7 +43,7 @@ class TokenReaderTest : public ::testing::Test {
 };
 
 TEST_F(TokenReaderTest, WithoutAFileTheTokenStays) {
-  options_.token_file = "";
+  options_.token_source = "";
   options_.token = "mine";
   TokenReader::Get().ReadSoon(options_);
   EXPECT_EQ(TokenReader::Get().Newest(options_), "mine");
@@ -54,7 +55,7 @@ TEST_F(TokenReaderTest, ATokenThatExpiresIsReadAgain) {
   TokenReader::Get().Note(options_);
   Put("eyJ.new.x");
   EXPECT_TRUE(Becomes("eyJ.new.x"));
-  std::filesystem::remove(options_.token_file);
+  std::filesystem::remove(File());
   TokenReader::Get().ReadSoon(options_);
   absl::SleepFor(2 * TokenReader::kPeriod);
   EXPECT_EQ(TokenReader::Get().Newest(options_), "eyJ.new.x");

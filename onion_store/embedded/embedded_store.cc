@@ -80,6 +80,9 @@ class EmbeddedStoreImpl final : public EmbeddedStore {
         StrCat(name_, " has no server, which alone keeps removed files"));
   }
   absl::StatusOr<int> PurgeRemoved(absl::Time) override { return 0; }
+  absl::Status PurgeOneRemoved(std::string_view id) override {
+    return absl::NotFoundError(StrCat("no removed file has the id ", id));
+  }
 
   const std::array<uint8_t, 16>& incarnation() const override { return files_.incarnation(); }
   void SetCutListener(CutListener listener) override { files_.SetCutListener(std::move(listener)); }

@@ -102,6 +102,12 @@ absl::StatusOr<VersionNumber> FileImpl::Untag(std::string_view tag) {
   return previous;
 }
 
+absl::StatusOr<uint64_t> FileImpl::CountTags() {
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr) return 0;
+  return index->CountTags();
+}
+
 absl::StatusOr<CheckInfo> FileImpl::RecordCheck(VersionNumber version, uint64_t differing_bytes) {
   absl::MutexLock tagging(&tag_mutex_);
   H5M_ASSIGN_OR_RETURN(const FileInfo info, Info());

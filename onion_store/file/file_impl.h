@@ -109,7 +109,7 @@ class FileImpl final : public File,
   absl::StatusOr<FileInfo> Info() override;
   absl::StatusOr<Token> Acquire() override;
   absl::Status Begin(Token token, SessionStart start, const Origin& origin,
-                     uint32_t mode_bits) override;
+                     const LocalAccess& local) override;
   absl::Status Write(Token token, absl::Span<const Extent> extents,
                      absl::Span<const std::string_view> pieces) override;
   absl::Status Truncate(Token token, uint64_t size_bytes) override;
@@ -131,6 +131,7 @@ class FileImpl final : public File,
   absl::StatusOr<VersionNumber> Tag(VersionNumber version, std::string_view tag,
                                     TagMode mode) override;
   absl::StatusOr<VersionNumber> Untag(std::string_view tag) override;
+  absl::StatusOr<uint64_t> CountTags() override;
   absl::StatusOr<VersionInfo> GetVersion(VersionNumber version) override;
   absl::StatusOr<std::unique_ptr<VersionReader>> OpenVersion(VersionNumber version) override;
   absl::StatusOr<std::unique_ptr<ChangeReader>> OpenChanges(VersionNumber from,
@@ -212,9 +213,11 @@ class FileImpl final : public File,
   using GenerationPtr = std::shared_ptr<Generation>;
 
   // ---- file_session.cc ----
-  absl::Status BeginLocked(SessionStart start, uint32_t mode_bits, const WriterFacts& facts)
+  // Gives a new head its access, from that of the former one or from the writer's local file.
+  using GiveAccess = absl::FunctionRef<absl::Status(EnvFile& head)>;
+  absl::Status BeginLocked(SessionStart start, const WriterFacts& facts, GiveAccess give)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<GenerationPtr> NewGenerationLocked(uint32_t mode_bits)
+  absl::StatusOr<GenerationPtr> NewGenerationLocked(GiveAccess give)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   LayerPtr NewLayer(const GenerationPtr& written) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WriteLocked(absl::Span<const Extent> extents,

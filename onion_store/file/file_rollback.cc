@@ -10,6 +10,7 @@
 #include "onion_store/disk/coding.h"
 #include "onion_store/file/file_impl.h"
 #include "onion_store/file/versions/version_reader.h"
+#include "onion_store/shared/head_access.h"
 
 namespace h5mirror::store {
 namespace {
@@ -92,9 +93,13 @@ absl::Status FileImpl::BeginRollback(int64_t generation) {
     return absl::UnavailableError(StrCat(files_.name(), ": it was written meanwhile, try again"));
   }
   session_.End();
+  const HeadAccess access(*context_, files_.name());
+  auto give = [&, this](EnvFile& head) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return access.GiveAs(head, *cuts_.base->head, row_.mode_bits);
+  };
   return BeginLocked(
       generation == row_.generation ? SessionStart::kContinue : SessionStart::kNewGeneration,
-      row_.mode_bits == 0 ? 0644 : row_.mode_bits, {row_.origin, row_.mode_bits});
+      {row_.origin, row_.mode_bits}, give);
 }
 
 absl::Status FileImpl::BringBack(VersionReaderImpl& reader, const VersionInfo& target) {

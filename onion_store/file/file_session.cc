@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "onion_store/disk/coding.h"
 #include "onion_store/file/file_impl.h"
+#include "onion_store/shared/head_access.h"
 
 namespace h5mirror::store {
 namespace {
@@ -43,7 +44,7 @@ absl::StatusOr<Token> FileImpl::Acquire() {
 }
 
 absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& origin,
-                             uint32_t mode_bits) {
+                             const LocalAccess& local) {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(health_.dead());
   H5M_RETURN_IF_ERROR(session_.CheckLease(files_.name(), token));
@@ -53,18 +54,22 @@ absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& orig
   if (open_.is_open()) {
     return absl::UnavailableError(StrCat(files_.name(), ": a rollback is under way, try again"));
   }
-  H5M_RETURN_IF_ERROR(BeginLocked(start, mode_bits, {origin, mode_bits & 0777}));
+  const HeadAccess access(*context_, files_.name());
+  if (start == SessionStart::kContinue && cuts_.base != nullptr) {
+    H5M_RETURN_IF_ERROR(access.Narrow(*cuts_.base->head, local));
+  }
+  H5M_RETURN_IF_ERROR(BeginLocked(start, {origin, local.mode_bits & 0777},
+                                  [&](EnvFile& head) { return access.Give(head, local); }));
   session_.Begin();
   return absl::OkStatus();
 }
 
-absl::Status FileImpl::BeginLocked(SessionStart start, uint32_t mode_bits,
-                                   const WriterFacts& facts) {
+absl::Status FileImpl::BeginLocked(SessionStart start, const WriterFacts& facts, GiveAccess give) {
   H5M_RETURN_IF_ERROR(history_.Make());
   const bool is_new = start == SessionStart::kNewGeneration || cuts_.base == nullptr;
   GenerationPtr written = cuts_.base;
   if (is_new) {
-    H5M_ASSIGN_OR_RETURN(written, NewGenerationLocked(mode_bits));
+    H5M_ASSIGN_OR_RETURN(written, NewGenerationLocked(give));
   }
   history_.SetMark();
   open_.Open(facts, NewLayer(written), is_new ? 0 : cuts_.last.size_bytes,
@@ -72,14 +77,13 @@ absl::Status FileImpl::BeginLocked(SessionStart start, uint32_t mode_bits,
   return absl::OkStatus();
 }
 
-absl::StatusOr<FileImpl::GenerationPtr> FileImpl::NewGenerationLocked(uint32_t mode_bits) {
+absl::StatusOr<FileImpl::GenerationPtr> FileImpl::NewGenerationLocked(GiveAccess give) {
   auto fresh = std::make_shared<Generation>();
   fresh->number = std::max(row_.generation, cuts_.base == nullptr ? 0 : cuts_.base->number) + 1;
   fresh->hidden = true;
   std::string name = files_.GenerationName(fresh->number);
   H5M_ASSIGN_OR_RETURN(fresh->head, context_->tree->Open(name, OpenKind::kCreateFresh, 0600));
-  H5M_RETURN_IF_ERROR(
-      fresh->head->SetMode(mode_bits & 0777 & ~context_->options.umask_bits, context_->group));
+  H5M_RETURN_IF_ERROR(give(*fresh->head));
   history_.NoteNewName();
   metadata_.Clear();
   return fresh;

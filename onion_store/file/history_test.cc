@@ -34,7 +34,7 @@ class HistoryTest : public testing::Test {
   void Commit(SessionStart start, uint64_t page_count, const std::vector<uint64_t>& pages,
               char fill) {
     auto token = file_->Acquire();
-    ASSERT_TRUE(file_->Begin(*token, start, Origin{}, 0640).ok());
+    ASSERT_TRUE(file_->Begin(*token, start, Origin{}, {0640}).ok());
     const std::string bytes(kPage, fill);
     for (uint64_t page : pages) {
       Extent extent{page * kPage, kPage};

@@ -34,7 +34,7 @@ class RollbackTest : public testing::TestWithParam<PageCompression> {
   // One version: `fill` in the first byte of each of `pages`, in a file of `size` bytes.
   void Commit(SessionStart start, uint64_t size, const std::vector<uint64_t>& pages, char fill) {
     auto token = file_->Acquire();
-    ASSERT_TRUE(file_->Begin(*token, start, Origin{}, 0640).ok());
+    ASSERT_TRUE(file_->Begin(*token, start, Origin{}, {0640}).ok());
     for (uint64_t page : pages) {
       Extent extent{page * kPage, 1};
       std::string_view piece(&fill, 1);

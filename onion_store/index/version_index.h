@@ -180,6 +180,8 @@ class VersionIndex {
   absl::StatusOr<VersionNumber> SetTag(VersionNumber version, std::string_view tag, TagMode mode);
   // Takes a tag away. Returns the version that had it; 0: none, and nothing was written.
   absl::StatusOr<VersionNumber> RemoveTag(std::string_view tag);
+  // Of all versions together.
+  absl::StatusOr<uint64_t> CountTags();
   // The last comparison with the local file; nullopt: there was none.
   absl::StatusOr<std::optional<CheckInfo>> LastCheck();
   absl::Status SetLastCheck(const CheckInfo& check);

@@ -147,6 +147,14 @@ absl::StatusOr<VersionNumber> VersionIndex::RemoveTag(std::string_view tag) {
   return previous;
 }
 
+absl::StatusOr<uint64_t> VersionIndex::CountTags() {
+  absl::MutexLock lock(&mutex_);
+  SqliteQuery query(*database_, "SELECT count(*) FROM tags");
+  const int64_t count = query.Next() ? query.Int64(0) : 0;
+  if (!query.status().ok()) return query.status();
+  return static_cast<uint64_t>(count);
+}
+
 absl::StatusOr<GenerationRow> VersionIndex::GetGeneration(int64_t generation) {
   absl::MutexLock lock(&mutex_);
   SqliteQuery query(*database_,

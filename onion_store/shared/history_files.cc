@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/disk/coding.h"
+#include "onion_store/shared/head_access.h"
 
 namespace h5mirror::store {
 
@@ -51,7 +52,7 @@ void HistoryFiles::RemoveMark(std::string_view directory) const {
 }
 
 absl::Status HistoryFiles::MakeDirectories() const {
-  const uint32_t mode_bits = 0777 & ~context_->options.umask_bits;
+  const uint32_t mode_bits = DirectoryMode(context_->options);
   for (size_t slash = name_.find('/'); slash != std::string::npos;
        slash = name_.find('/', slash + 1)) {
     absl::Status made = tree().MakeDirectory(name_.substr(0, slash), mode_bits);

@@ -83,6 +83,7 @@ struct StoreContext {
     if (cut_listener != nullptr) cut_listener(name, cut);
   }
   std::atomic<uint64_t> lost_pages{0};
+  std::atomic<bool> told_of_no_access_list{false};
   void TellNotice(StoreNotice::Kind kind, const std::string& file, std::string text) {
     notices.Add({kind, file, std::move(text)});
   }

@@ -39,6 +39,7 @@ std::string Serialize(const RemovedFile& removed) {
               {"disk_bytes", removed.disk_bytes},
               {"head_bytes", removed.head_bytes},
               {"history_bytes", removed.history_bytes},
+              {"tags", removed.tags},
               {"claimed_user", removed.who.claimed_user},
               {"verified_user", removed.who.verified_user},
               {"host", removed.who.host},
@@ -134,6 +135,7 @@ absl::StatusOr<RemovedFile> GetRemoved(EnvTree& tree, std::string_view id) {
   removed.disk_bytes = SizeOf(json, "disk_bytes");
   removed.head_bytes = SizeOf(json, "head_bytes");
   removed.history_bytes = SizeOf(json, "history_bytes");
+  removed.tags = SizeOf(json, "tags");
   removed.who.claimed_user = TextOf(json, "claimed_user");
   removed.who.verified_user = TextOf(json, "verified_user");
   removed.who.host = TextOf(json, "host");

@@ -135,7 +135,7 @@ TEST(HugeFileTest, ACommitCostsInTwentyGigabytesWhatItCostsInTenMegabytes) {
     for (int version = 0; version < 4; ++version) {
       if (version == 3) env.counts().Clear();
       const Token token = *file->Acquire();
-      ASSERT_TRUE(file->Begin(token, SessionStart::kContinue, Origin{}, 0640).ok());
+      ASSERT_TRUE(file->Begin(token, SessionStart::kContinue, Origin{}, {0640}).ok());
       const std::string bytes(100, static_cast<char>('a' + version));
       for (uint64_t i = 0; i < 20; ++i) {
         const Extent extent{size / 20 * i / 4096 * 4096, bytes.size()};

@@ -41,6 +41,7 @@ class StoreImpl final : public Store, public StoreHealth {
   absl::StatusOr<std::string> Undelete(std::string_view removal_id,
                                        std::string_view new_name) override;
   absl::StatusOr<int> PurgeRemoved(absl::Time now) override;
+  absl::Status PurgeOneRemoved(std::string_view removal_id) override;
 
   std::vector<StoreNotice> TakeNotices() override { return context_->notices.Take(); }
   uint64_t lost_pages() const override { return context_->lost_pages; }
@@ -89,7 +90,8 @@ class StoreImpl final : public Store, public StoreHealth {
   class Reservation;
   // Ends the life of the object of a reserved name, once everything is durable and applied.
   enum class Damaged : uint8_t { kRefuse, kAccept };
-  absl::Status Vacate(const std::string& name, Damaged damaged, std::string_view why);
+  // Returns the number of its tags; 0 of a damaged file.
+  absl::StatusOr<uint64_t> Vacate(const std::string& name, Damaged damaged, std::string_view why);
   // kAlreadyExists. Also makes the directories above it.
   absl::Status PrepareTarget(const std::string& name);
   // A relocation that has begun is finished here, at the next call of this kind, or at the next

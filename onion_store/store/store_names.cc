@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/index/version_index.h"
+#include "onion_store/shared/head_access.h"
 #include "onion_store/shared/new_name.h"
 #include "onion_store/store/removed_files.h"
 #include "onion_store/store/store_impl.h"
@@ -53,7 +54,8 @@ class StoreImpl::Reservation {
   const std::vector<std::string> names_;
 };
 
-absl::Status StoreImpl::Vacate(const std::string& name, Damaged damaged, std::string_view why) {
+absl::StatusOr<uint64_t> StoreImpl::Vacate(const std::string& name, Damaged damaged,
+                                           std::string_view why) {
   std::shared_ptr<FileImpl> file;
   {
     absl::MutexLock lock(&mutex_);
@@ -68,13 +70,14 @@ absl::Status StoreImpl::Vacate(const std::string& name, Damaged damaged, std::st
   }
   if (file == nullptr) {
     auto loaded = FileImpl::Load(context_, name, FileImpl::IfMissing::kFail, 0);
-    if (damaged == Damaged::kAccept && absl::IsDataLoss(loaded.status())) return absl::OkStatus();
+    if (damaged == Damaged::kAccept && absl::IsDataLoss(loaded.status())) return 0;
     H5M_RETURN_IF_ERROR(loaded.status());
     file = *std::move(loaded);
   }
+  const uint64_t tags = file->CountTags().value_or(0);
   H5M_RETURN_IF_ERROR(file->Leave(absl::UnavailableError(ToAbsl(why))));
   file->WaitUntilStill();
-  return absl::OkStatus();
+  return tags;
 }
 
 absl::Status StoreImpl::PrepareTarget(const std::string& name) {
@@ -84,7 +87,7 @@ absl::Status StoreImpl::PrepareTarget(const std::string& name) {
     if (there.ok()) return absl::AlreadyExistsError(StrCat(taken, " exists: choose another name"));
     if (!absl::IsNotFound(there.status())) return there.status();
   }
-  const uint32_t mode_bits = 0777 & ~context_->options.umask_bits;
+  const uint32_t mode_bits = DirectoryMode(context_->options);
   for (size_t slash = name.find('/'); slash != std::string::npos;
        slash = name.find('/', slash + 1)) {
     const std::string directory = name.substr(0, slash);
@@ -151,7 +154,7 @@ absl::Status StoreImpl::Move(std::string_view name, std::string_view new_name) {
   const std::vector<std::string> names{from, to};
   H5M_RETURN_IF_ERROR(FinishPending(names));
   H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, names));
-  H5M_RETURN_IF_ERROR(Vacate(from, Damaged::kRefuse, StrCat(from, " was moved to ", to)));
+  H5M_RETURN_IF_ERROR(Vacate(from, Damaged::kRefuse, StrCat(from, " was moved to ", to)).status());
   H5M_RETURN_IF_ERROR(PrepareTarget(to));
   H5M_RETURN_IF_ERROR(Relocate(
       {NewRemovalId(context_->env.Now()), {{HistoryOf(from), HistoryOf(to)}, {from, to}}}));
@@ -165,13 +168,15 @@ absl::StatusOr<RemovedFile> StoreImpl::Remove(std::string_view name, const Prove
   EnvTree& tree = *context_->tree;
   const std::string from(name);
   H5M_RETURN_IF_ERROR(FinishPending({&from, 1}));
-  H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, {from}));
-  H5M_RETURN_IF_ERROR(Vacate(from, Damaged::kAccept, StrCat(from, " was removed")));
   RemovedFile removed;
   removed.removed = context_->env.Now();
   removed.expires = removed.removed + keep;
   removed.id = NewRemovalId(removed.removed);
   removed.name = from;
+  // The removal's place too: a purge or an undelete waits until both of its parts are there.
+  H5M_ASSIGN_OR_RETURN(const auto reservation,
+                       Reservation::Take(*this, {from, RemovedHead(removed.id)}));
+  H5M_ASSIGN_OR_RETURN(removed.tags, Vacate(from, Damaged::kAccept, StrCat(from, " was removed")));
   removed.who = who;
   removed.disk_bytes = BytesOf(tree, from) + BytesBelow(tree, HistoryOf(from));
   if (const auto sizes = MeasureHistory(tree, from, WithHead::kYes); sizes.ok()) {
@@ -219,13 +224,22 @@ absl::StatusOr<int> StoreImpl::PurgeRemoved(absl::Time now) {
   int count = 0;
   for (const RemovedFile& removed : files) {
     if (removed.expires > now) continue;
-    H5M_ASSIGN_OR_RETURN(const auto reservation,
-                         Reservation::Take(*this, {RemovedHead(removed.id)}));
-    if (!GetRemoved(*context_->tree, removed.id).ok()) continue;  // Brought back meanwhile.
-    H5M_RETURN_IF_ERROR(EraseRemoved(*context_->tree, removed.id));
+    const absl::Status purged = PurgeOneRemoved(removed.id);
+    if (absl::IsNotFound(purged)) continue;  // Brought back meanwhile.
+    H5M_RETURN_IF_ERROR(purged);
     ++count;
   }
   return count;
+}
+
+absl::Status StoreImpl::PurgeOneRemoved(std::string_view removal_id) {
+  H5M_RETURN_IF_ERROR(CheckRemovalId(removal_id));
+  EnvTree& tree = *context_->tree;
+  const std::string place = RemovedHead(removal_id);
+  H5M_RETURN_IF_ERROR(FinishPending({&place, 1}));
+  H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, {place}));
+  H5M_RETURN_IF_ERROR(GetRemoved(tree, removal_id).status());
+  return EraseRemoved(tree, removal_id);
 }
 
 }  // namespace h5mirror::store

@@ -177,6 +177,52 @@ TEST_F(StoreNamesTest, WhatHasExpiredIsGoneForGood) {
   EXPECT_TRUE(absl::IsNotFound(store_->Undelete(now.id, "").status())) << "before it is purged";
 }
 
+TEST_F(StoreNamesTest, ARemovedFileCanBePurgedBeforeItsTime) {
+  WriteTwo(*store_, "a.h5");
+  ASSERT_TRUE((*store_->OpenFile("a.h5"))->Tag(1, "first", TagMode::kKeep).ok());
+  const RemovedFile first = Remove("a.h5");
+  WriteTwo(*store_, "a.h5");
+  const RemovedFile second = Remove("a.h5");
+  EXPECT_EQ(first.tags, 1u);
+  EXPECT_EQ(second.tags, 0u);
+  ASSERT_TRUE(store_->PurgeOneRemoved(first.id).ok());
+  EXPECT_TRUE(absl::IsNotFound(store_->PurgeOneRemoved(first.id)));
+  EXPECT_TRUE(absl::IsNotFound(store_->Undelete(first.id, "").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(store_->PurgeOneRemoved("../a")));
+  Reopen();
+  ASSERT_EQ(store_->ListRemoved()->size(), 1u);
+  ASSERT_TRUE(store_->Undelete(second.id, "").ok());
+  EXPECT_TRUE(absl::IsNotFound(store_->PurgeOneRemoved(second.id))) << "it is back";
+  EXPECT_EQ(Content(*store_, "a.h5"), kWhole);
+}
+
+// Every moment of a purge: the removed file can be brought back whole, or is gone.
+TEST_F(StoreNamesTest, ACrashInTheMiddleOfAPurgeLeavesNoPart) {
+  WriteTwo(*store_, "a.h5");
+  const RemovedFile removed = Remove("a.h5");
+  Reopen();
+  const size_t before = env_.change_count();
+  ASSERT_TRUE(store_->PurgeOneRemoved(removed.id).ok());
+  const size_t after = env_.change_count();
+  int back_count = 0, gone_count = 0;
+  for (size_t at = before; at <= after; ++at) {
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+      auto crashed = env_.Crash(at, seed);
+      auto store = OpenStore(*crashed, "/");
+      ASSERT_NE(store, nullptr) << "change " << at << " seed " << seed;
+      if (store->ListRemoved()->empty()) {
+        ++gone_count;
+        continue;
+      }
+      ++back_count;
+      ASSERT_TRUE(store->Undelete(removed.id, "").ok()) << "change " << at << " seed " << seed;
+      ASSERT_EQ(Content(*store, "a.h5"), kWhole) << "change " << at << " seed " << seed;
+    }
+  }
+  EXPECT_GT(back_count, 0);
+  EXPECT_GT(gone_count, 0);
+}
+
 // Every moment of a move, as a power loss and as a crash of the process leave it.
 TEST_F(StoreNamesTest, ACrashInTheMiddleLeavesTheOldNameOrTheNewOne) {
   WriteTwo(*store_, "d/a.h5");

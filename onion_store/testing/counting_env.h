@@ -69,6 +69,10 @@ class CountingEnv final : public Env {
     absl::Status SetMode(uint32_t mode_bits, int64_t group) override {
       return file_->SetMode(mode_bits, group);
     }
+    absl::StatusOr<FileAccess> Access() override { return file_->Access(); }
+    absl::Status SetAccess(const FileAccess& access, int64_t group) override {
+      return file_->SetAccess(access, group);
+    }
     absl::Status CopyFrom(EnvFile& from, Extent extent) override {
       counts_.AddBytes(2 * extent.length);
       return file_->CopyFrom(*static_cast<File&>(from).file_, extent);

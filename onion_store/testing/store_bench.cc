@@ -44,7 +44,7 @@ class Bench {
   void Commit(uint64_t size, Order order, uint64_t written = 0) {
     const Token token = Must(file_->Acquire());
     Must(file_->Begin(token, begun_ ? SessionStart::kContinue : SessionStart::kNewGeneration,
-                      Origin{}, 0640));
+                      Origin{}, {0640}));
     begun_ = true;
     std::vector<uint64_t> pages(size / kPage);
     std::iota(pages.begin(), pages.end(), 0);

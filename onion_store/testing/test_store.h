@@ -49,7 +49,7 @@ class Writer {
       : file_(std::move(file)), content_(std::move(content)) {
     auto token = file_->Acquire();
     token_ = token.value_or(0);
-    begun_ = file_->Begin(token_, start, Origin{"m", "host", "/x.h5"}, 0640);
+    begun_ = file_->Begin(token_, start, Origin{"m", "host", "/x.h5"}, {0640});
     if (start == SessionStart::kNewGeneration) content_.clear();
   }
 
@@ -60,6 +60,7 @@ class Writer {
     return file_->Write(token_, {&extent, 1}, {&bytes, 1});
   }
   absl::Status Truncate(uint64_t size) {
+    if (size > content_.max_size()) return absl::InvalidArgumentError("too large for a test");
     content_.resize(size);
     return file_->Truncate(token_, size);
   }

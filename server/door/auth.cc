@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "openssl/crypto.h"
 #include "server/door/json_web_tokens.h"
+#include "server/door/munge_credentials.h"
 
 namespace h5mirror::server {
 namespace {
@@ -80,6 +81,8 @@ std::string_view IssuerName(Principal::Issuer issuer) {
       return "cert";
     case Principal::Issuer::kJwt:
       return "jwt";
+    case Principal::Issuer::kMunge:
+      return "munge";
   }
   return "";
 }
@@ -91,6 +94,7 @@ std::string CallerName(const Principal& principal) {
     case Principal::Issuer::kToken:
       return StrCat("token \"", principal.name, "\"");
     case Principal::Issuer::kUnix:
+    case Principal::Issuer::kMunge:
       return StrCat("user \"", principal.name, "\"");
     case Principal::Issuer::kCertificate:
       return StrCat("certificate \"", principal.name, "\"");
@@ -148,6 +152,7 @@ bool Authenticator::has_rules() const { return !rules()->empty(); }
 absl::Time Authenticator::NextExpiry() const {
   absl::Time next = certificates_ == nullptr ? absl::InfiniteFuture() : certificates_->NextExpiry();
   if (logins_ != nullptr) next = std::min(next, logins_->NextExpiry());
+  if (munge_ != nullptr) next = std::min(next, munge_->NextExpiry());
   absl::MutexLock lock(&mutex_);
   const absl::Time now = absl::Now();
   for (const auto& token : tokens_) {
@@ -158,7 +163,58 @@ absl::Time Authenticator::NextExpiry() const {
 
 bool Authenticator::LooksAt(std::string_view authorization) const {
   if (!path_.empty()) return true;
+  if (MungeCredentialIn(authorization)) return true;
   return logins_ != nullptr && IsJsonWebToken(BearerOf(authorization).value_or(""));
+}
+
+std::optional<std::string_view> Authenticator::MungeCredentialIn(
+    std::string_view authorization) const {
+  if (munge_ == nullptr) return std::nullopt;
+  const std::optional<std::string_view> token = BearerOf(authorization);
+  return token && IsMungeCredential(*token) ? token : std::nullopt;
+}
+
+bool Authenticator::KnowsCaller(std::optional<std::string_view> authorization) const {
+  const auto credential = MungeCredentialIn(authorization.value_or(""));
+  if (!credential) return true;
+  const std::optional<MungeCredentials::Found> found = munge_->Peek(*credential);
+  if (!found) return false;
+  return !found->ok() || users_.Peek((**found)->uid).has_value();
+}
+
+void Authenticator::AwaitCaller(std::string_view authorization, std::function<void()> then) const {
+  const auto credential = MungeCredentialIn(authorization);
+  if (!credential) return then();
+  const auto await_name = [this, token = std::string(*credential), then] {
+    const std::optional<MungeCredentials::Found> found = munge_->Peek(token);
+    if (!found || !found->ok()) return then();
+    users_.Await((**found)->uid, then);
+  };
+  munge_->Await(*credential, await_name);
+}
+
+std::optional<uid_t> Authenticator::MungeUser(std::string_view authorization) const {
+  const auto credential = MungeCredentialIn(authorization);
+  const auto found = credential ? munge_->Peek(*credential) : std::nullopt;
+  if (!found || !found->ok()) return std::nullopt;
+  return (**found)->uid;
+}
+
+std::vector<uid_t> Authenticator::MungeUsers() const {
+  return munge_ == nullptr ? std::vector<uid_t>() : munge_->Users();
+}
+
+absl::Status Authenticator::NoToken() const {
+  if (munge_ != nullptr) {
+    return absl::UnauthenticatedError(
+        StrCat("this server wants a credential of munge: write token = \"munge\" into "
+               "~/.config/h5mirror/client.toml",
+               logins_ != nullptr ? ", or run `h5mirror login`" : ""));
+  }
+  return absl::UnauthenticatedError(
+      logins_ != nullptr ? "this server wants a token of your site's login: run `h5mirror login`"
+                         : "this server wants a token: set token=@FILE, or put it into "
+                           "~/.config/h5mirror/token");
 }
 
 absl::StatusOr<Principal> Authenticator::Authenticate(std::optional<std::string_view> authorization,
@@ -173,12 +229,7 @@ absl::StatusOr<Principal> Authenticator::Authenticate(std::optional<std::string_
         "~/.config/h5mirror");
   }
   if (!wants_tokens()) return Principal{.name = "", .rights = Rights::All()};
-  if (!has_token) {
-    return absl::UnauthenticatedError(
-        logins_ != nullptr ? "this server wants a token of your site's login: run `h5mirror login`"
-                           : "this server wants a token: set token=@FILE, or put it into "
-                             "~/.config/h5mirror/token");
-  }
+  if (!has_token) return NoToken();
   return AuthenticateBearer(*authorization, origin);
 }
 
@@ -188,6 +239,7 @@ absl::StatusOr<Principal> Authenticator::AuthenticateBearer(std::string_view aut
   if (!token) {
     return absl::UnauthenticatedError("the authorization header is not \"Bearer TOKEN\"");
   }
+  if (MungeCredentialIn(authorization)) return AuthenticateMunge(*token, origin);
   if (logins_ != nullptr && IsJsonWebToken(*token)) return AuthenticateLogin(*token, origin);
   return AuthenticateToken(*token, origin);
 }
@@ -246,6 +298,16 @@ absl::StatusOr<Principal> Authenticator::AuthenticateUser(uid_t uid) const {
                    .user = *std::move(user)};
 }
 
+absl::StatusOr<Principal> Authenticator::AuthenticateMunge(std::string_view credential,
+                                                           const CallerOrigin& origin) const {
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<const MungeIdentity> identity, munge_->Find(credential));
+  H5M_ASSIGN_OR_RETURN(Principal user, AuthenticateUser(identity->uid));
+  user.issuer = Principal::Issuer::kMunge;
+  user.munge = std::move(identity);
+  user.peer = ParseGrpcPeer(origin.grpc_peer);
+  return user;
+}
+
 absl::StatusOr<Principal> Authenticator::AuthenticateCertificate(const CallerOrigin& origin) const {
   H5M_ASSIGN_OR_RETURN(std::shared_ptr<const ClientIdentity> identity,
                        certificates_->Find(origin.certificate_pem));
@@ -296,6 +358,14 @@ absl::StatusOr<Principal> Authenticator::Renewed(const Principal& principal) con
     case Principal::Issuer::kJwt:
       H5M_RETURN_IF_ERROR(logins_->StillValid(*principal.login));
       return principal;
+    case Principal::Issuer::kMunge: {
+      H5M_RETURN_IF_ERROR(munge_->StillValid(*principal.munge));
+      H5M_ASSIGN_OR_RETURN(const Principal user, AuthenticateUser(principal.uid));
+      Principal now = principal;
+      now.name = user.name;
+      now.user = user.user;
+      return now;
+    }
     case Principal::Issuer::kToken:
       return RenewedToken(principal);
   }

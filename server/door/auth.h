@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -28,6 +29,8 @@ namespace h5mirror::server {
 
 class CallGate;
 class JsonWebTokens;
+class MungeCredentials;
+struct MungeIdentity;
 struct TokenIdentity;
 
 // A caller that the server has authenticated. The caller's own account of itself is apart
@@ -39,23 +42,25 @@ struct Principal {
     kUnix,         // the other end of a Unix socket
     kCertificate,  // the client's certificate
     kJwt,          // a token that the site's issuer has signed
+    kMunge,        // a credential of munge
   };
 
   std::string name;
   Rights rights;  // to all files; RightsTo() narrows them
   Issuer issuer = Issuer::kNone;
   std::shared_ptr<const TokenEntry> token = nullptr;            // kToken
-  uid_t uid = 0;                                                // kUnix
-  std::shared_ptr<const UnixUser> user = nullptr;               // kUnix
+  uid_t uid = 0;                                                // kUnix, kMunge
+  std::shared_ptr<const UnixUser> user = nullptr;               // kUnix, kMunge
   std::shared_ptr<const ClientIdentity> certificate = nullptr;  // kCertificate
   std::shared_ptr<const TokenIdentity> login = nullptr;         // kJwt
+  std::shared_ptr<const MungeIdentity> munge = nullptr;         // kMunge
   std::optional<Peer> peer = std::nullopt;  // of a call that came over the network
 
   // Those of the host or of the login. They live as long as the principal.
   const std::vector<std::string>& groups() const;
 };
 
-// "token", "unix", "cert", "jwt"; "" without one.
+// "token", "unix", "cert", "jwt", "munge"; "" without one.
 std::string_view IssuerName(Principal::Issuer issuer);
 
 // For messages and the log: `token "node7"`, `user "anna"`, "a caller without a name".
@@ -105,6 +110,8 @@ class Authenticator {
   void SetCertificates(const ClientCertificates* certificates) { certificates_ = certificates; }
   // The same for tokens that an issuer has signed.
   void SetLogins(const JsonWebTokens* logins) { logins_ = logins; }
+  // The same for credentials of munge.
+  void SetMunge(MungeCredentials* munge) { munge_ = munge; }
   // When the next token or certificate expires, or what runs by a signed token ends.
   absl::Time NextExpiry() const;
 
@@ -115,7 +122,7 @@ class Authenticator {
   // Errors: kUnauthenticated  no token, a malformed, unknown or expired one, or one that is not for
   //                           that address; a certificate that does not count; a user without a
   //                           name.
-  //         kUnavailable      the user's name is not known yet.
+  //         kUnavailable      the user's name, or munged's answer, is not known yet.
   absl::StatusOr<Principal> Authenticate(std::optional<std::string_view> authorization,
                                          const CallerOrigin& origin = {}) const;
 
@@ -135,7 +142,15 @@ class Authenticator {
 
   // Whether a call's token decides. One that nothing here could know is passed over.
   bool LooksAt(std::string_view authorization) const;
-  bool wants_tokens() const { return !path_.empty() || logins_ != nullptr; }
+  bool wants_tokens() const { return !path_.empty() || logins_ != nullptr || munge_ != nullptr; }
+  // Whether Authenticate() has all that it needs of munged and of the name service. If not,
+  // AwaitCaller() calls `then` once that may be so, as MungeCredentials::Await().
+  bool KnowsCaller(std::optional<std::string_view> authorization) const;
+  void AwaitCaller(std::string_view authorization, std::function<void()> then) const;
+  // The user of a credential of munge that is known already.
+  std::optional<uid_t> MungeUser(std::string_view authorization) const;
+  // Users beside those of Unix sockets whose names and groups are needed.
+  std::vector<uid_t> MungeUsers() const;
   size_t token_count() const;
   UnixUsers& users() const { return users_; }
 
@@ -155,6 +170,10 @@ class Authenticator {
   absl::StatusOr<Principal> AuthenticateLogin(std::string_view token,
                                               const CallerOrigin& origin) const;
   absl::StatusOr<Principal> AuthenticateUser(uid_t uid) const;
+  absl::StatusOr<Principal> AuthenticateMunge(std::string_view credential,
+                                              const CallerOrigin& origin) const;
+  absl::Status NoToken() const;
+  std::optional<std::string_view> MungeCredentialIn(std::string_view authorization) const;
   absl::StatusOr<Principal> AuthenticateCertificate(const CallerOrigin& origin) const;
   // The caller by what is known of it now.
   absl::StatusOr<Principal> Renewed(const Principal& principal) const;
@@ -165,6 +184,7 @@ class Authenticator {
   CallGate* gate_ = nullptr;
   const ClientCertificates* certificates_ = nullptr;
   const JsonWebTokens* logins_ = nullptr;
+  MungeCredentials* munge_ = nullptr;
   mutable SystemClock clock_;
   mutable UnixUsers users_{clock_};
   mutable absl::Mutex mutex_;

@@ -217,8 +217,9 @@ bool CallGate::HasManyWaiting(const Connection& from) const {
   return from.waiting >= limits_.waiting_without_token;
 }
 
-std::optional<CallGate::Question> CallGate::QuestionFor(const Connection& from) {
-  if (!HasManyWaiting(from) && (!is_full() || from.is_admitted)) return std::nullopt;
+std::optional<CallGate::Question> CallGate::QuestionFor(const Connection& from, Ask ask) {
+  const bool is_crowded = HasManyWaiting(from) || (is_full() && !from.is_admitted);
+  if (!is_crowded && ask == Ask::kIfCrowded) return std::nullopt;
   ++questions_;
   return Question{authenticator_, door_->UserOf(from.slot), from.grpc_peer};
 }
@@ -226,6 +227,10 @@ std::optional<CallGate::Question> CallGate::QuestionFor(const Connection& from) 
 uint64_t CallGate::CallerKey(std::string_view connection_number,
                              std::optional<std::string_view> authorization) const {
   if (authorization.has_value() && authenticator_->LooksAt(*authorization)) {
+    // A user of munge makes a new credential every now and then.
+    if (const auto user = authenticator_->MungeUser(*authorization); user.has_value()) {
+      return absl::HashOf('m', *user);
+    }
     // Whatever its scheme is written like.
     return absl::HashOf('t', authorization->substr(authorization->rfind(' ') + 1));
   }
@@ -265,7 +270,7 @@ std::optional<absl::Status> CallGate::Book(Connection& from, const Arrival& arri
   return absl::OkStatus();
 }
 
-std::optional<absl::Status> CallGate::Pass(const Arrival& arrival, Tell& tell) {
+std::optional<absl::Status> CallGate::Pass(const Arrival& arrival, Tell& tell, Ask ask) {
   std::optional<Question> question;
   {
     absl::MutexLock lock(&mutex_);
@@ -274,7 +279,7 @@ std::optional<absl::Status> CallGate::Pass(const Arrival& arrival, Tell& tell) {
     ForgetIdle(now);
     Connection& from = ConnectionOf(arrival.connection, arrival.slot, now);
     Settle(from, now);
-    question = QuestionFor(from);
+    question = QuestionFor(from, ask);
     if (!question) return Book(from, arrival, tell);
   }
   // Before a connection's first call has begun, its peer is not known.
@@ -293,7 +298,70 @@ std::optional<absl::Status> CallGate::Pass(const Arrival& arrival, Tell& tell) {
   return Book(from, arrival, tell);
 }
 
+bool CallGate::Park(const Arrival& arrival, Tell& tell) {
+  const Authenticator* authenticator = nullptr;
+  uint64_t number = 0;
+  std::string authorization;  // A call that was told has none any more.
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_ || !may_hold_ || arrival.is_probe) return false;
+    if (authenticator_->KnowsCaller(arrival.authorization)) return false;
+    const auto of_connection = std::count_if(parked_.begin(), parked_.end(), [&](const auto& each) {
+      return each.second.connection == &arrival.connection;
+    });
+    // Without a place, Authenticate() answers that munged has not answered yet.
+    if (parked_.size() >= limits_.parked ||
+        static_cast<size_t>(of_connection) >= limits_.parked_of_connection) {
+      return false;
+    }
+    authenticator = authenticator_;
+    ++questions_;
+    number = ++last_parked_;
+    authorization.assign(*arrival.authorization);
+    parked_.emplace(number, Parked{Now() + limits_.parked_max, &arrival.connection, arrival.slot,
+                                   authorization, std::string(arrival.method), std::move(tell)});
+  }
+  authenticator->AwaitCaller(authorization, [gate = weak_from_this(), number] {
+    if (const std::shared_ptr<CallGate> self = gate.lock()) self->Resume(number);
+  });
+  absl::MutexLock lock(&mutex_);
+  --questions_;
+  return true;
+}
+
+void CallGate::Resume(uint64_t number) {
+  std::optional<Parked> parked;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto found = parked_.find(number);
+    if (found == parked_.end()) return;
+    parked = std::move(found->second);
+    parked_.erase(found);
+  }
+  const Arrival arrival{*parked->connection, parked->slot, parked->authorization, parked->method};
+  const std::optional<absl::Status> status = Pass(arrival, parked->tell, Ask::kAlways);
+  if (status.has_value()) parked->tell(*status);
+}
+
+void CallGate::TellParked(bool all) {
+  std::vector<Parked> due;
+  {
+    absl::MutexLock lock(&mutex_);
+    const absl::Duration now = Now();
+    while (!parked_.empty() && (all || parked_.begin()->second.due <= now)) {
+      due.push_back(std::move(parked_.begin()->second));
+      parked_.erase(parked_.begin());
+    }
+  }
+  const absl::Status why = all ? Stopping()
+                               : absl::UnavailableError(
+                                     "munged or the name service of the server's host does not "
+                                     "answer: try again, or ask the server's operator");
+  for (Parked& each : due) each.tell(why);
+}
+
 void CallGate::Enter(const Arrival& arrival, Tell tell) {
+  if (Park(arrival, tell)) return;
   const std::optional<absl::Status> status = Pass(arrival, tell);
   if (status.has_value()) tell(*status);
 }
@@ -325,6 +393,7 @@ void CallGate::OnTimer() {
     }
   }
   for (Held& each : due) each.tell(each.why);
+  TellParked(/*all=*/false);
 }
 
 void CallGate::StopHolding() {
@@ -333,6 +402,7 @@ void CallGate::StopHolding() {
     may_hold_ = false;
   }
   OnTimer();
+  TellParked(/*all=*/true);
 }
 
 CallGate::Connection* CallGate::TakeBegun(const grpc::ServerContextBase& context) {

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,10 +43,15 @@ struct CallLimits {
   // Refusals of callers over their limits that are held back, of all callers and of one.
   size_t held = 1024;
   size_t held_of_caller = 512;
+  // Calls whose caller munged or the name service is being asked for: of all connections, and of
+  // one.
+  size_t parked = 1024;
+  size_t parked_of_connection = 64;
+  absl::Duration parked_max = absl::Seconds(5);
 };
 
 // Thread-safe. gRPC shares ownership as long as it has connections.
-class CallGate {
+class CallGate : public std::enable_shared_from_this<CallGate> {
  public:
   // `authenticator` and `door` must outlive Close().
   CallGate(const Authenticator& authenticator, FrontDoor& door, const CallLimits& limits)
@@ -57,7 +63,8 @@ class CallGate {
   void ProbeBegun(const grpc::ServerContextBase& context);
   // The caller of a call is over its limits: `brake` is asked about its next ones.
   void Brake(const grpc::ServerContextBase& context, std::shared_ptr<CallBrake> brake);
-  // Answers what was held back for long enough. To be called several times a second.
+  // Answers what was held back, or has waited for munged, for long enough. To be called several
+  // times a second.
   void OnTimer();
   // Answers all that is held back, and holds nothing back any more.
   void StopHolding();
@@ -100,8 +107,13 @@ class CallGate {
     std::string grpc_peer;
   };
 
+  // Whether the caller is asked for. kAlways: of a call that has waited for munged, so that bad
+  // credentials count as refusals, which end the connection.
+  enum class Ask : uint8_t { kIfCrowded, kAlways };
+
   // What to ask before the call may go on; nullopt: nothing.
-  std::optional<Question> QuestionFor(const Connection& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<Question> QuestionFor(const Connection& from, Ask ask)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts the call, or refuses it. As Pass().
   std::optional<absl::Status> Book(Connection& from, const Arrival& arrival, Tell& tell)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -116,8 +128,15 @@ class CallGate {
   void Settle(Connection& connection, absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Wait(Connection& connection, double more) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetIdle(absl::Duration now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True: the caller is not known yet, and `tell` is taken. The call goes on by Resume(), or is
+  // refused if that takes too long.
+  bool Park(const Arrival& arrival, Tell& tell);
+  // The caller of a parked call is known now, or nothing more is to be heard of it.
+  void Resume(uint64_t number);
+  // Tells those that are due, or all, that no answer came.
+  void TellParked(bool all);
   // nullopt: the refusal is held back, and `tell` is taken.
-  std::optional<absl::Status> Pass(const Arrival& arrival, Tell& tell);
+  std::optional<absl::Status> Pass(const Arrival& arrival, Tell& tell, Ask ask = Ask::kIfCrowded);
   // The caller of a call, as far as its headers say.
   uint64_t CallerKey(std::string_view connection_number,
                      std::optional<std::string_view> authorization) const
@@ -151,6 +170,18 @@ class CallGate {
   absl::flat_hash_map<uint64_t, Braked> braked_ ABSL_GUARDED_BY(mutex_);
   std::deque<Held> held_ ABSL_GUARDED_BY(mutex_);  // by `due`
   bool may_hold_ ABSL_GUARDED_BY(mutex_) = true;
+  // A call that waits for munged. gRPC keeps the connection's context until the call was told.
+  struct Parked {
+    absl::Duration due;
+    grpc_auth_context* connection = nullptr;
+    int slot = 0;
+    std::string authorization;
+    std::string method;
+    Tell tell;
+  };
+  std::map<uint64_t, Parked> parked_
+      ABSL_GUARDED_BY(mutex_);  // by a number that grows, so by `due`
+  uint64_t last_parked_ ABSL_GUARDED_BY(mutex_) = 0;
   double waiting_in_all_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration last_forget_ ABSL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> refused_calls_{0};

@@ -395,7 +395,11 @@ void FrontDoor::TakeInParked() {
 }
 
 void FrontDoor::TendUsers() {
-  if (authenticator_.has_rules()) authenticator_.users().Tend(table_.Users());
+  std::vector<uid_t> users = authenticator_.MungeUsers();
+  if (!authenticator_.has_rules() && users.empty()) return;
+  const std::vector<uid_t> connected = table_.Users();
+  users.insert(users.end(), connected.begin(), connected.end());
+  authenticator_.users().Tend(users);
 }
 
 void FrontDoor::Admit(const std::string& grpc_peer) {

@@ -29,7 +29,7 @@ constexpr size_t kKeysTriedMax = 8;
 constexpr absl::Duration kLeeway = absl::Minutes(1);
 constexpr double kTimeMax = 253402300799;  // The year 9999.
 // A name that begins so would be another kind of caller in an [[access]] table.
-constexpr std::string_view kIssuerPrefixes[] = {"token:", "unix:", "cert:", "jwt:"};
+constexpr std::string_view kIssuerPrefixes[] = {"token:", "unix:", "cert:", "jwt:", "munge:"};
 constexpr size_t kIdShownMax = 64;
 
 struct JwsReleaser {

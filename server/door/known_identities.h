@@ -16,6 +16,42 @@
 
 namespace h5mirror::server {
 
+// Those that were found and that anything still keeps. `Identity::*End` is the time at which what
+// runs by it ends. Not thread-safe.
+template <typename Identity, absl::Time Identity::*End>
+class LivingIdentities {
+ public:
+  using Pointer = std::shared_ptr<const Identity>;
+
+  void Add(const Pointer& identity) { living_.push_back(identity); }
+
+  // The first end after `now`, or one less than 2 s before: who asks every now and then hears of an
+  // identity too that was found and ended between two times.
+  absl::Time NextEnd(absl::Time now) {
+    absl::Time next = absl::InfiniteFuture();
+    const auto has_ended = [&](const std::weak_ptr<const Identity>& each) {
+      const Pointer identity = each.lock();
+      if (identity == nullptr || (*identity).*End <= now - kToldAfterEnd) return true;
+      next = std::min(next, (*identity).*End);
+      return false;
+    };
+    living_.erase(std::remove_if(living_.begin(), living_.end(), has_ended), living_.end());
+    return next;
+  }
+
+  template <typename Look>
+  void ForEach(const Look& look) const {
+    for (const std::weak_ptr<const Identity>& each : living_) {
+      if (const Pointer identity = each.lock(); identity != nullptr) look(*identity);
+    }
+  }
+
+ private:
+  static constexpr absl::Duration kToldAfterEnd = absl::Seconds(2);
+
+  std::vector<std::weak_ptr<const Identity>> living_;
+};
+
 // By the digest of what was shown. `Identity::*End` is the time at which what runs by it ends.
 // Thread-safe.
 template <typename Identity, absl::Time Identity::*End>
@@ -36,7 +72,7 @@ class KnownIdentities {
       absl::erase_if(known_, [&](const auto& each) { return now >= (*each.second).*End; });
     }
     if (known_.size() >= kKnownMax) known_.clear();
-    living_.push_back(identity);
+    living_.Add(identity);
     known_.insert_or_assign(digest, std::move(identity));
   }
 
@@ -46,30 +82,20 @@ class KnownIdentities {
     known_.clear();
   }
 
-  // The first end after `now`, or one less than 2 s before: who asks every now and then hears of an
-  // identity too that was found and ended between two times.
+  // As LivingIdentities::NextEnd().
   absl::Time NextEnd(absl::Time now) {
-    absl::Time next = absl::InfiniteFuture();
     absl::MutexLock lock(&mutex_);
-    const auto has_ended = [&](const std::weak_ptr<const Identity>& each) {
-      const Pointer identity = each.lock();
-      if (identity == nullptr || (*identity).*End <= now - kToldAfterEnd) return true;
-      next = std::min(next, (*identity).*End);
-      return false;
-    };
-    living_.erase(std::remove_if(living_.begin(), living_.end(), has_ended), living_.end());
-    return next;
+    return living_.NextEnd(now);
   }
 
  private:
   // So many are remembered; with more, all are forgotten and looked at again.
   static constexpr size_t kKnownMax = 4096;
-  static constexpr absl::Duration kToldAfterEnd = absl::Seconds(2);
 
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<Sha256Digest, Pointer> known_ ABSL_GUARDED_BY(mutex_);
   // Those that were forgotten too: a session keeps its own.
-  std::vector<std::weak_ptr<const Identity>> living_ ABSL_GUARDED_BY(mutex_);
+  LivingIdentities<Identity, End> living_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::server

@@ -143,7 +143,9 @@ void HistoryPruner::PurgeRemoved() {
   if (TimeIsInDoubt(store_, "purge")) return;
   const auto purged = store_.PurgeRemoved(clock_.Now());
   if (!purged.ok()) spdlog::error("purge of removed files: {}", purged.status().ToString());
-  if (purged.value_or(0) > 0) spdlog::info("purge: {} removed files are gone for good", *purged);
+  if (purged.value_or(0) == 0) return;
+  spdlog::info("purge: {} removed files are gone for good", *purged);
+  if (quotas_ != nullptr) quotas_->counter.RemovedExpired();
 }
 
 void HistoryPruner::FinishPrunes() {

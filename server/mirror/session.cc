@@ -13,6 +13,7 @@
 #include "base/version.h"
 #include "rpc/channel.h"
 #include "server/mirror/check_open.h"
+#include "server/mirror/head_reader.h"
 #include "server/mirror/relation.h"
 #include "server/state/convert.h"
 #include "spdlog/spdlog.h"
@@ -346,7 +347,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
   environment_.leases.SetToken(name_, lease_, token_);
   H5M_RETURN_IF_ERROR(file_->Begin(
       token_, is_new ? store::SessionStart::kNewGeneration : store::SessionStart::kContinue,
-      FromProto(open.origin()), open.mode_bits()));
+      FromProto(open.origin()), {open.mode_bits(), HeadReaderOf(principal_, RightsTo(name_))}));
   H5M_ASSIGN_OR_RETURN(info, file_->Info());  // Fencing may have made a cut durable.
   is_new ? space_.BeginGeneration() : space_.Begin(info.size_bytes);
   file_id_ = info.file_id;

@@ -6,8 +6,11 @@
 
 #include "absl/time/clock.h"
 #include "base/clock.h"
+#include "base/human.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "onion_store/store_health.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -20,8 +23,23 @@ constexpr int kRestFactor = 10;
 constexpr absl::Duration kPeriodMax = absl::Seconds(30);
 // The store reads a whole directory for each of these.
 constexpr size_t kFilesAtOnce = 4096;
+constexpr absl::Duration kPurgeRetry = absl::Minutes(1);
+
+// "home/anna" has removed 5 files of max_files = 4, by [[quota]] (h5mirrord.toml:12)
+std::string WhyItGoes(const SpaceUse& use) {
+  const bool is_many = use.rule.max_files > 0 && use.removed_files > use.rule.max_files;
+  const std::string amount =
+      is_many ? StrCat(use.removed_files, " files of max_files = ", use.rule.max_files)
+              : StrCat(HumanBytes(use.removed_bytes),
+                       " of removed_bytes = ", HumanBytes(use.rule.removed_bytes));
+  return StrCat(Quoted(use.directory), " has removed ", amount, ", by ", use.rule.Label());
+}
 
 }  // namespace
+
+RemovedSpace SpaceOf(const store::RemovedFile& removed) {
+  return {removed.id, removed.name, removed.removed, removed.head_bytes + removed.history_bytes};
+}
 
 void SpaceCounter::Start() {
   thread_ = std::thread([this] {
@@ -63,9 +81,63 @@ void SpaceCounter::Round() {
   const uint64_t rules_number = ledger_.rules_number();
   if (rules_number != counted_rules_) CountAll(rules_number);
   CountChanged();
+  if (list_removed_.exchange(false)) ListRemoved();
+  PurgeRemoved();
+}
+
+bool SpaceCounter::ListRemoved() {
+  const std::vector<std::string> before = ledger_.RemovedIds();
+  ledger_.BeginListing();
+  const auto files = store_.ListRemoved();
+  if (!files.ok()) {
+    spdlog::error("quota: removed files cannot be listed: {}", files.status().ToString());
+    return false;
+  }
+  absl::flat_hash_set<std::string> there;
+  for (const store::RemovedFile& file : *files) {
+    there.insert(file.id);
+    ledger_.AddListed(SpaceOf(file));
+  }
+  // One that was removed meanwhile is not among those of before.
+  for (const std::string& id : before) {
+    if (!there.contains(id)) ledger_.DropRemoved(id);
+  }
+  return true;
+}
+
+// Which file is the oldest is not known then. The history's own rounds log it.
+bool SpaceCounter::TimeIsInDoubt() {
+  store::StoreHealth* const health = store::StoreHealth::Of(store_);
+  return health != nullptr && !health->DoubtOfTime().empty();
+}
+
+void SpaceCounter::PurgeRemoved() {
+  SystemClock clock;
+  if (clock.Monotonic() >= list_again_) {
+    list_again_ = absl::InfiniteDuration();
+    if (!ListRemoved()) return;
+  }
+  // One after the other, as what changes meanwhile may save the next.
+  while (!stopping() && ledger_.rules_number() == counted_rules_) {
+    CountChanged();
+    const auto beyond = ledger_.OldestRemovedBeyondLimit();
+    if (!beyond || TimeIsInDoubt()) return;
+    const absl::Status purged = store_.PurgeOneRemoved(beyond->file.id);
+    if (!purged.ok() && !absl::IsNotFound(purged)) {
+      spdlog::error("quota: removed file={} ({}) cannot be deleted: {}", Quoted(beyond->file.name),
+                    beyond->file.id, purged.ToString());
+      list_again_ = clock.Monotonic() + kPurgeRetry;
+    }
+    // One that can't be deleted counts again after the next listing; others may go meanwhile.
+    ledger_.DropRemoved(beyond->file.id);
+    if (!purged.ok()) continue;  // It was brought back, or its time had ended.
+    spdlog::info("quota: removed file={} ({}, {}) is gone for good: {}", Quoted(beyond->file.name),
+                 beyond->file.id, HumanBytes(beyond->file.bytes), WhyItGoes(beyond->use));
+  }
 }
 
 void SpaceCounter::CountAll(uint64_t rules_number) {
+  if (!ListRemoved()) return;
   std::string after;
   for (;;) {
     const auto files = store_.List("", after, kFilesAtOnce);
@@ -102,13 +174,25 @@ void SpaceCounter::CountChanged() {
 void SpaceCounter::Measure(const std::string& name) {
   ledger_.BeginMeasure(name);
   const absl::StatusOr<store::HistorySizes> sizes = store_.Measure(name, store::WithHead::kYes);
-  if (sizes.ok()) {
+  absl::StatusOr<uint64_t> tags = 0;
+  if (sizes.ok()) tags = CountTags(name);
+  const absl::Status status = sizes.ok() ? tags.status() : sizes.status();
+  if (status.ok()) {
     // A new generation is to replace the head.
-    return ledger_.Measured(name, SpaceSizes{std::max(sizes->head, sizes->next), sizes->history()});
+    return ledger_.Measured(
+        name, SpaceSizes{std::max(sizes->head, sizes->next), sizes->history(), *tags});
   }
-  if (absl::IsNotFound(sizes.status())) return ledger_.Measured(name, std::nullopt);
+  if (absl::IsNotFound(status)) return ledger_.Measured(name, std::nullopt);
   // It counts as it did.
-  spdlog::warn("quota: file={} cannot be measured: {}", Quoted(name), sizes.status().ToString());
+  spdlog::warn("quota: file={} cannot be measured: {}", Quoted(name), status.ToString());
+}
+
+absl::StatusOr<uint64_t> SpaceCounter::CountTags(const std::string& name) {
+  if (!ledger_.LimitsTags(name)) return 0;
+  const auto file = store_.OpenFile(name);
+  if (absl::IsDataLoss(file.status())) return 0;  // Nobody can tag its versions.
+  H5M_RETURN_IF_ERROR(file.status());
+  return (*file)->CountTags();
 }
 
 }  // namespace h5mirror::server

@@ -2,13 +2,16 @@
 #ifndef H5MIRROR_SERVER_QUOTAS_SPACE_COUNTER_H_
 #define H5MIRROR_SERVER_QUOTAS_SPACE_COUNTER_H_
 
+#include <atomic>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "onion_store/store.h"
 #include "server/quotas/space_ledger.h"
 
@@ -28,25 +31,40 @@ class SpaceCounter {
 
   // The file has changed on the disk, came or went. Cheap; without tables nothing.
   void Changed(std::string_view name);
-  // One round of the thread: the count of all files where it is due, then those that changed. The
-  // thread makes one a second, or fewer where files take long. For tests, instead of Start().
+  // Removed files are gone whose time had ended: those that are there are listed again.
+  void RemovedExpired() { list_removed_ = true; }
+  // One round of the thread: the count of all files where it is due, then those that changed. Then
+  // removed files beyond the limits of their account go for good. The thread makes one a second, or
+  // fewer where files take long. For tests, instead of Start().
   void Round();
-  // Measures the file at once.
+  // Measures the file at once, with its tags where they have a limit.
   void Measure(const std::string& name);
 
  private:
   bool stopping() const;
   void CountAll(uint64_t rules_number);
   void CountChanged();
+  // False: they cannot be listed.
+  bool ListRemoved();
+  void PurgeRemoved();
+  bool TimeIsInDoubt();
+  // The tags of the file where they have a limit, else 0.
+  absl::StatusOr<uint64_t> CountTags(const std::string& name);
 
   SpaceLedger& ledger_;
   store::Store& store_;
   uint64_t counted_rules_ = 0;  // of the thread
+  // Of the thread, after one that could not be deleted: the monotonic time of the next listing.
+  absl::Duration list_again_ = absl::InfiniteDuration();
+  std::atomic<bool> list_removed_{false};
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_set<std::string> changed_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
+
+// What the removed file counts.
+RemovedSpace SpaceOf(const store::RemovedFile& removed);
 
 }  // namespace h5mirror::server
 

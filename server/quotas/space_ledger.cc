@@ -29,21 +29,30 @@ int PercentOf(uint64_t used, uint64_t limit) {
 int FullestPercentOf(const SpaceSizes& sizes, uint64_t files, const QuotaRule& rule) {
   return std::max({PercentOf(sizes.head_bytes, rule.head_bytes),
                    PercentOf(sizes.history_bytes, rule.history_bytes),
-                   PercentOf(files, rule.max_files)});
+                   PercentOf(files, rule.max_files), PercentOf(sizes.tags, rule.max_tags)});
 }
 
 std::string AccountName(std::string_view directory) {
   return directory.empty() ? "the whole server" : Quoted(directory);
 }
 
-// "has 9.8 GiB of its head_bytes = 10 GiB, by [[quota]] (h5mirrord.toml:12)"
+constexpr std::string_view kRemoveFiles = "the server's files stay as they are; remove files there";
+constexpr std::string_view kUntag = "no tag is made; untag versions there";
+
+// "takes 9.8 GiB of head_bytes = 10 GiB, by [[quota]] (h5mirrord.toml:12), and ...: " and the way
+// out
 absl::Status Exceeded(const SpaceUse& use, std::string_view key, std::string_view used,
-                      std::string_view limit, std::string_view wanted) {
-  return absl::ResourceExhaustedError(
-      StrCat("quota: ", AccountName(use.directory), " takes ", used, " of ", key, " = ", limit,
-             ", by ", use.rule.Label(), ", and ", wanted,
-             ": the server's files stay as they are; remove files there, or let the server's "
-             "operator raise the limit"));
+                      std::string_view limit, std::string_view wanted,
+                      std::string_view way_out = kRemoveFiles) {
+  return absl::ResourceExhaustedError(StrCat("quota: ", AccountName(use.directory), " takes ", used,
+                                             " of ", key, " = ", limit, ", by ", use.rule.Label(),
+                                             ", and ", wanted, ": ", way_out,
+                                             ", or let the server's operator raise the limit"));
+}
+
+absl::Status TooManyTags(const SpaceUse& use, std::string_view name, uint64_t more) {
+  return Exceeded(use, "max_tags", StrCat(use.sizes.tags), StrCat(use.rule.max_tags),
+                  StrCat(Quoted(name), " needs ", more, " more"), kUntag);
 }
 
 absl::Status TooManyFiles(const SpaceUse& use, std::string_view name) {
@@ -71,6 +80,8 @@ void SpaceLedger::SetRules(std::vector<QuotaRule> rules) {
   // The entries first: they name accounts, and accounts name rules.
   entries_.clear();
   refusals_.clear();
+  removed_.clear();
+  with_removed_.clear();
   accounts_.clear();
   rules_ = std::move(rules);
   ++rules_number_;
@@ -96,8 +107,9 @@ bool SpaceLedger::is_counted() const {
 }
 
 SpaceUse SpaceLedger::UseOf(const Account& account, const Place& place) {
-  return {place.directory, account.sizes, account.files,
-          place.rule == nullptr ? QuotaRule{} : *place.rule};
+  return {place.directory,        account.sizes,
+          account.files,          place.rule == nullptr ? QuotaRule{} : *place.rule,
+          account.removed.size(), account.removed_bytes};
 }
 
 SpaceLedger::Place SpaceLedger::PlaceOf(std::string_view name) const {
@@ -124,13 +136,23 @@ const SpaceLedger::Entry* SpaceLedger::Find(std::string_view name) const {
 SpaceLedger::Entry& SpaceLedger::EntryFor(std::string_view name) {
   const auto [found, is_new] = entries_.try_emplace(HashOf(name));
   if (!is_new) return found->second;
-  Place place = PlaceOf(name);
+  Account& account = MakeAccount(PlaceOf(name));
+  ++account.files;
+  found->second.account = &account;
+  return found->second;
+}
+
+SpaceLedger::Account& SpaceLedger::MakeAccount(Place place) {
   std::unique_ptr<Account>& account = accounts_[place.key];
   if (account == nullptr) account = std::make_unique<Account>();
   account->place = std::move(place);
-  ++account->files;
-  found->second.account = account.get();
-  return found->second;
+  return *account;
+}
+
+void SpaceLedger::DropIfEmpty(const Account& account) {
+  if (account.files > 0 || !account.removed.empty()) return;
+  const std::string key = account.place.key;
+  accounts_.erase(key);
 }
 
 void SpaceLedger::Drop(std::string_view name) {
@@ -139,9 +161,8 @@ void SpaceLedger::Drop(std::string_view name) {
   SetSizes(found->second, {});
   Account& account = *found->second.account;
   entries_.erase(found);
-  if (--account.files > 0) return;
-  const std::string key = account.place.key;
-  accounts_.erase(key);
+  --account.files;
+  DropIfEmpty(account);
 }
 
 void SpaceLedger::SetSizes(Entry& entry, const SpaceSizes& sizes) {
@@ -149,6 +170,7 @@ void SpaceLedger::SetSizes(Entry& entry, const SpaceSizes& sizes) {
   const bool had_history = sum.history_bytes > 0;
   sum.head_bytes += sizes.head_bytes - entry.sizes.head_bytes;
   sum.history_bytes += sizes.history_bytes - entry.sizes.history_bytes;
+  sum.tags += sizes.tags - entry.sizes.tags;
   history_bytes_ += sizes.history_bytes - entry.sizes.history_bytes;
   entry.sizes = sizes;
   const bool has_history = sum.history_bytes > 0;
@@ -196,7 +218,9 @@ absl::Status SpaceLedger::Grow(std::string_view name, uint64_t more_bytes, uint6
       return TooManyBytes(UseOf(account), "head_bytes", account.sizes.head_bytes, rule->head_bytes,
                           name, more_bytes);
     }
-    SetSizes(entry, {entry.sizes.head_bytes + more_bytes, entry.sizes.history_bytes});
+    SpaceSizes grown = entry.sizes;
+    grown.head_bytes += more_bytes;
+    SetSizes(entry, grown);
     entry.grown_bytes += more_bytes;
     news = NearNews(account);
   }
@@ -266,7 +290,52 @@ absl::Status SpaceLedger::MayHold(std::string_view name, const SpaceSizes& sizes
     return TooManyBytes(use, "history_bytes", use.sizes.history_bytes, use.rule.history_bytes, name,
                         more_history);
   }
+  const uint64_t more_tags = more(sizes.tags, had.tags);
+  if (Exceeds(use.sizes.tags, more_tags, use.rule.max_tags)) {
+    return TooManyTags(use, name, more_tags);
+  }
   return absl::OkStatus();
+}
+
+absl::Status SpaceLedger::AddTag(std::string_view name) {
+  if (!is_on()) return absl::OkStatus();
+  std::optional<SpaceUse> news;
+  {
+    absl::MutexLock lock(&mutex_);
+    const Place place = PlaceOf(name);
+    if (place.rule == nullptr || place.rule->max_tags == 0) return absl::OkStatus();
+    Entry& entry = EntryFor(name);
+    Account& account = *entry.account;
+    if (is_counted_ && Exceeds(account.sizes.tags, 1, place.rule->max_tags)) {
+      return TooManyTags(UseOf(account), name, 1);
+    }
+    SpaceSizes grown = entry.sizes;
+    ++grown.tags;
+    SetSizes(entry, grown);
+    ++entry.grown_tags;
+    news = NearNews(account);
+  }
+  if (news) on_near_(*news);
+  return absl::OkStatus();
+}
+
+void SpaceLedger::DropTag(std::string_view name) {
+  if (!is_on()) return;
+  absl::MutexLock lock(&mutex_);
+  const auto found = entries_.find(HashOf(name));
+  if (found == entries_.end()) return;
+  Entry& entry = found->second;
+  SpaceSizes left = entry.sizes;
+  left.tags -= std::min<uint64_t>(left.tags, 1);
+  SetSizes(entry, left);
+  entry.grown_tags -= std::min<uint64_t>(entry.grown_tags, 1);
+}
+
+bool SpaceLedger::LimitsTags(std::string_view name) const {
+  if (!is_on()) return false;
+  absl::MutexLock lock(&mutex_);
+  const Place place = PlaceOf(name);
+  return place.rule != nullptr && place.rule->max_tags > 0;
 }
 
 void SpaceLedger::Moved(std::string_view name, std::string_view new_name) {
@@ -282,7 +351,9 @@ void SpaceLedger::Moved(std::string_view name, std::string_view new_name) {
 void SpaceLedger::BeginMeasure(std::string_view name) {
   absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(HashOf(name));
-  if (found != entries_.end()) found->second.grown_bytes = 0;
+  if (found == entries_.end()) return;
+  found->second.grown_bytes = 0;
+  found->second.grown_tags = 0;
 }
 
 void SpaceLedger::Measured(std::string_view name, const std::optional<SpaceSizes>& sizes) {
@@ -291,7 +362,8 @@ void SpaceLedger::Measured(std::string_view name, const std::optional<SpaceSizes
     absl::MutexLock lock(&mutex_);
     if (!sizes) return Drop(name);
     Entry& entry = EntryFor(name);
-    SetSizes(entry, {sizes->head_bytes + entry.grown_bytes, sizes->history_bytes});
+    SetSizes(entry, {sizes->head_bytes + entry.grown_bytes, sizes->history_bytes,
+                     sizes->tags + entry.grown_tags});
     news = NearNews(*entry.account);
   }
   if (news) on_near_(*news);

@@ -6,16 +6,20 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "server/settings/quota_rules.h"
 
 namespace h5mirror::server {
@@ -24,6 +28,15 @@ namespace h5mirror::server {
 struct SpaceSizes {
   uint64_t head_bytes = 0;
   uint64_t history_bytes = 0;
+  uint64_t tags = 0;  // counted only where they have a limit
+};
+
+// A removed file, which counts to the account that its name lies below.
+struct RemovedSpace {
+  std::string id;  // of the removal
+  std::string name = {};
+  absl::Time removed = {};
+  uint64_t bytes = 0;  // of head and history, without holes
 };
 
 // One account and its limits.
@@ -32,8 +45,12 @@ struct SpaceUse {
   SpaceSizes sizes = {};
   uint64_t files = 0;
   QuotaRule rule = {};
+  // Beside `files` and `sizes`.
+  uint64_t removed_files = 0;
+  uint64_t removed_bytes = 0;
 
   // The largest part of a limit that is taken, in percent; more than 100 where it is exceeded.
+  // Removed files are left out: the oldest go by themselves.
   int FullestPercent() const;
 };
 
@@ -69,6 +86,8 @@ class SpaceLedger {
   // A writer whose local file has `local_bytes` begins. Refused is one that would send all up to
   // where it was refused before, and still has no room for it.
   absl::Status MayBegin(std::string_view name, uint64_t local_bytes);
+  // A version of the file gets a tag that none has; it counts from now on.
+  absl::Status AddTag(std::string_view name);
   // A file of these sizes gets the name: it is moved, undeleted, or its head changes by a rollback.
   // `from`: the file's name until now; empty: none. Counts nothing.
   absl::Status MayHold(std::string_view name, const SpaceSizes& sizes, std::string_view from);
@@ -77,7 +96,9 @@ class SpaceLedger {
 
   // The file has another name.
   void Moved(std::string_view name, std::string_view new_name);
-  // A measurement of the file begins; what Grow() counts from now on may not be in it.
+  // A version of the file has lost a tag, or did not get the one of AddTag().
+  void DropTag(std::string_view name);
+  // A measurement of the file begins; what Grow() and AddTag() count from now on may not be in it.
   void BeginMeasure(std::string_view name);
   // Its result; nullopt: there is no such file.
   void Measured(std::string_view name, const std::optional<SpaceSizes>& sizes);
@@ -85,6 +106,28 @@ class SpaceLedger {
   uint64_t rules_number() const;
   void FinishCount(uint64_t rules_number);
   bool is_counted() const;
+
+  // ---- Removed files: space_ledger_removed.cc. They refuse nothing. ----
+
+  // The file was removed just now: it counts as a removed one instead.
+  void Removed(const RemovedSpace& file);
+  // The removed file is there; one that counts already counts once.
+  void AddRemoved(const RemovedSpace& file);
+  // The store begins to list its removed files now; then each that is listed is added. One that was
+  // dropped since then is left out: the list may be older.
+  void BeginListing();
+  void AddListed(const RemovedSpace& file);
+  // It was brought back, or is gone for good.
+  void DropRemoved(std::string_view id);
+  std::vector<std::string> RemovedIds() const;
+  // The oldest removed file of an account with more than max_files of them, or where they take more
+  // than removed_bytes; never the newest one. `use`: of the account. nullopt: there is none, or the
+  // count has not ended.
+  struct RemovedBeyond {
+    RemovedSpace file;
+    SpaceUse use;
+  };
+  std::optional<RemovedBeyond> OldestRemovedBeyondLimit() const;
 
   // ---- Questions ----
 
@@ -98,6 +141,8 @@ class SpaceLedger {
   std::vector<SpaceUse> List(std::string_view after, size_t limit) const;
   // The account of a file that counts, and has a table.
   std::optional<SpaceUse> AccountOf(std::string_view name) const;
+  // Whether the tags of the file have a limit.
+  bool LimitsTags(std::string_view name) const;
   // What the head of a file takes; 0: it does not count.
   uint64_t HeadOf(std::string_view name) const;
 
@@ -113,11 +158,19 @@ class SpaceLedger {
     SpaceSizes sizes = {};
     uint64_t files = 0;
     bool is_near = false;
+    std::map<std::pair<absl::Time, std::string>, RemovedSpace> removed = {};  // oldest first
+    uint64_t removed_bytes = 0;
+  };
+  // Of one removed file, named by its id.
+  struct RemovedEntry {
+    absl::Time removed = {};
+    Account* account = nullptr;
   };
   // Of one file; named by a hash, as there may be millions.
   struct Entry {
     SpaceSizes sizes = {};
     uint64_t grown_bytes = 0;  // since BeginMeasure()
+    uint64_t grown_tags = 0;   // likewise
     Account* account = nullptr;
   };
   // The last growth of a file that was refused.
@@ -132,6 +185,10 @@ class SpaceLedger {
   // nullptr: the file does not count.
   const Entry* Find(std::string_view name) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   Entry& EntryFor(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Account& MakeAccount(Place place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Forgets the account if nothing counts to it.
+  void DropIfEmpty(const Account& account) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddRemovedLocked(const RemovedSpace& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Drop(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetSizes(Entry& entry, const SpaceSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of the account, with the rule that its place has.
@@ -150,6 +207,11 @@ class SpaceLedger {
   uint64_t with_history_ ABSL_GUARDED_BY(mutex_) = 0;   // accounts that have some
   absl::flat_hash_map<std::string, std::unique_ptr<Account>> accounts_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  // Of accounts with a table only; by the removal's id.
+  absl::flat_hash_map<std::string, RemovedEntry> removed_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<const Account*> with_removed_ ABSL_GUARDED_BY(mutex_);
+  // Ids of removed files. Bounded by those that are brought back or go between two listings.
+  absl::flat_hash_set<std::string> gone_since_listing_ ABSL_GUARDED_BY(mutex_);
   // Also of files that never got a cut. Bounded: with more, all are forgotten.
   absl::flat_hash_map<uint64_t, Refusal> refusals_ ABSL_GUARDED_BY(mutex_);
 };

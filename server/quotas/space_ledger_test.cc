@@ -155,6 +155,60 @@ TEST_F(SpaceLedgerTest, AMoveOrAnUndeleteCountsForTheAccountThatGetsTheFile) {
   EXPECT_FALSE(ledger_.MayHold("home/bob/b.h5", {9 * kMiB, 0}, "").ok());
 }
 
+TEST_F(SpaceLedgerTest, ARemovedFileCountsOnceAndRefusesNothing) {
+  QuotaRule rule = Rule("runs", 10, 10, 1);
+  rule.removed_bytes = 6 * kMiB;
+  Start({rule});
+  Measure("runs/a.h5", 4, 2);
+  const RemovedSpace removed{"id-1", "runs/a.h5", absl::FromUnixSeconds(1), 6 * kMiB};
+  ledger_.Removed(removed);
+  ledger_.AddRemoved(removed);
+  auto uses = ledger_.List("", 10);
+  ASSERT_EQ(uses.size(), 1u);
+  EXPECT_EQ(uses[0].files, 0u);
+  EXPECT_EQ(uses[0].removed_files, 1u);
+  EXPECT_EQ(uses[0].removed_bytes, 6 * kMiB);
+  EXPECT_EQ(uses[0].FullestPercent(), 0);
+  EXPECT_TRUE(ledger_.MayHold("runs/c.h5", {9 * kMiB, 9 * kMiB}, "").ok());
+  Measure("runs/b.h5", 9, 9);
+  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit(), std::nullopt) << "live files need no space of them";
+  ledger_.AddRemoved({"id-2", "runs/b.h5", absl::FromUnixSeconds(2), 1 * kMiB});
+  ASSERT_TRUE(ledger_.OldestRemovedBeyondLimit().has_value());
+  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-1");
+  ledger_.DropRemoved("id-1");
+  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit(), std::nullopt);
+  ledger_.DropRemoved("id-1");
+  EXPECT_EQ(ledger_.List("", 10)[0].removed_bytes, 1 * kMiB);
+}
+
+TEST_F(SpaceLedgerTest, WhereOnlyBytesAreTooManyARemovedFileWithoutAnyStays) {
+  QuotaRule rule = Rule("runs", 20, 0, 3);
+  rule.removed_bytes = 10 * kMiB;
+  Start({rule});
+  ledger_.AddRemoved({"id-1", "runs/a.h5", absl::FromUnixSeconds(1), 0});
+  ledger_.AddRemoved({"id-2", "runs/b.h5", absl::FromUnixSeconds(2), 6 * kMiB});
+  ledger_.AddRemoved({"id-3", "runs/c.h5", absl::FromUnixSeconds(3), 6 * kMiB});
+  ASSERT_TRUE(ledger_.OldestRemovedBeyondLimit().has_value());
+  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-2");
+  ledger_.AddRemoved({"id-4", "runs/d.h5", absl::FromUnixSeconds(4), 0});
+  EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-1") << "files are too many too";
+}
+
+TEST_F(SpaceLedgerTest, ATagMadeWhileTheFileIsMeasuredCounts) {
+  QuotaRule rule = Rule("runs", 0);
+  rule.max_tags = 3;
+  Start({rule});
+  Measure("runs/a.h5", 1);
+  ledger_.BeginMeasure("runs/a.h5");
+  ASSERT_TRUE(ledger_.AddTag("runs/a.h5").ok());
+  ledger_.Measured("runs/a.h5", SpaceSizes{0, 0, 2});
+  EXPECT_EQ(ledger_.AccountOf("runs/a.h5")->sizes.tags, 3u);
+  EXPECT_TRUE(absl::IsResourceExhausted(ledger_.AddTag("runs/a.h5")));
+  ledger_.DropTag("runs/a.h5");
+  EXPECT_TRUE(ledger_.AddTag("runs/a.h5").ok());
+  EXPECT_TRUE(ledger_.AddTag("else/a.h5").ok()) << "no table is for it";
+}
+
 TEST_F(SpaceLedgerTest, AnAccountIsNearItsLimitOnceUntilItHasFallen) {
   std::vector<std::string> told;
   ledger_.SetNearListener([&](const SpaceUse& use) {

@@ -13,17 +13,50 @@ constexpr uint64_t kMeasureEvery = uint64_t{64} << 20;
 absl::Status SpaceQuotas::MayMove(const std::string& name, const std::string& new_name) {
   if (!ledger.is_on()) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const store::HistorySizes sizes, store.Measure(name, store::WithHead::kYes));
-  return ledger.MayHold(new_name, {sizes.head, sizes.history()}, name);
+  uint64_t tags = 0;
+  if (ledger.LimitsTags(new_name)) {
+    H5M_ASSIGN_OR_RETURN(const auto file, store.OpenFile(name));
+    H5M_ASSIGN_OR_RETURN(tags, file->CountTags());
+  }
+  return ledger.MayHold(new_name, {sizes.head, sizes.history(), tags}, name);
 }
 
 absl::Status SpaceQuotas::MayUndelete(const store::RemovedFile& removed, const std::string& name) {
-  return ledger.MayHold(name, {removed.head_bytes, removed.history_bytes}, "");
+  return ledger.MayHold(name, {removed.head_bytes, removed.history_bytes, removed.tags}, "");
 }
 
 void SpaceQuotas::Undeleted(const store::RemovedFile& removed, const std::string& name) {
   if (!ledger.is_on()) return;
-  ledger.Measured(name, SpaceSizes{removed.head_bytes, removed.history_bytes});
+  ledger.DropRemoved(removed.id);
+  ledger.Measured(name, SpaceSizes{removed.head_bytes, removed.history_bytes, removed.tags});
   counter.Changed(name);
+}
+
+void SpaceQuotas::Removed(const store::RemovedFile& removed) {
+  if (!ledger.is_on()) return;
+  ledger.Removed(SpaceOf(removed));
+  counter.Changed(removed.name);  // A new one may be there already.
+}
+
+absl::StatusOr<store::VersionNumber> SpaceQuotas::Tag(store::File& file,
+                                                      store::VersionNumber version,
+                                                      std::string_view tag, store::TagMode mode) {
+  if (!ledger.LimitsTags(file.name())) return file.Tag(version, tag, mode);
+  // A tag that another version has only moves.
+  const bool is_new = absl::IsNotFound(file.FindVersionTagged(tag).status());
+  if (is_new) H5M_RETURN_IF_ERROR(ledger.AddTag(file.name()));
+  const absl::StatusOr<store::VersionNumber> previous = file.Tag(version, tag, mode);
+  if (is_new && (!previous.ok() || *previous != 0)) ledger.DropTag(file.name());
+  counter.Changed(file.name());
+  return previous;
+}
+
+absl::StatusOr<store::VersionNumber> SpaceQuotas::Untag(store::File& file, std::string_view tag) {
+  const absl::StatusOr<store::VersionNumber> version = file.Untag(tag);
+  if (!version.ok() || !ledger.LimitsTags(file.name())) return version;
+  ledger.DropTag(file.name());
+  counter.Changed(file.name());
+  return version;
 }
 
 absl::Status SpaceQuotas::MayRollBack(const std::string& name, uint64_t size_bytes,

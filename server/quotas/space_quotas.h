@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/extent.h"
 #include "onion_store/store.h"
@@ -38,6 +39,12 @@ class SpaceQuotas {
   absl::Status MayUndelete(const store::RemovedFile& removed, const std::string& name);
   // To be called when it has.
   void Undeleted(const store::RemovedFile& removed, const std::string& name);
+  // To be called when the file was removed.
+  void Removed(const store::RemovedFile& removed);
+  // As File::Tag() and File::Untag(), and counts the tag. Errors also: as SpaceLedger::AddTag().
+  absl::StatusOr<store::VersionNumber> Tag(store::File& file, store::VersionNumber version,
+                                           std::string_view tag, store::TagMode mode);
+  absl::StatusOr<store::VersionNumber> Untag(store::File& file, std::string_view tag);
   // Whether the file may go back to a version of `size_bytes`, from `now_bytes`. How many of them
   // holes are is not known before: a file with holes may go back unless its account is full.
   absl::Status MayRollBack(const std::string& name, uint64_t size_bytes, uint64_t now_bytes);

@@ -96,7 +96,7 @@ grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
                 MakeProvenance(request->writer(), principal.name, "", absl::InfinitePast()),
                 removed_keep_));
         environment_.metrics.checks().Forget(request->name());
-        environment_.quotas.counter.Changed(request->name());
+        environment_.quotas.Removed(removed);
         if (file_id.ok()) environment_.mirrors.Forget(*file_id);
         spdlog::info("remove: file={} as {} until {}, by {} ({})", Quoted(request->name()),
                      removed.id, absl::FormatTime(removed.expires, absl::UTCTimeZone()),

@@ -45,6 +45,10 @@ void Fill(const SpaceUse& use, v1::SpaceUse& space) {
   AddAmount("head_bytes", use.sizes.head_bytes, use.rule.head_bytes, space);
   AddAmount("history_bytes", use.sizes.history_bytes, use.rule.history_bytes, space);
   AddAmount("files", use.files, use.rule.max_files, space);
+  // Without a limit they are not counted.
+  if (use.rule.max_tags > 0) AddAmount("tags", use.sizes.tags, use.rule.max_tags, space);
+  AddAmount("removed_bytes", use.removed_bytes, use.rule.removed_bytes, space);
+  AddAmount("removed_files", use.removed_files, use.rule.max_files, space);
 }
 
 // The directories with quotas that a caller may write to.

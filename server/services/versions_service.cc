@@ -145,9 +145,10 @@ absl::Status VersionsService::Tag(const Principal& principal, const v1::TagVersi
   H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
   // Found first, so that the answer is of the version that got the tag.
   H5M_ASSIGN_OR_RETURN(const store::VersionInfo wanted, file->GetVersion(request.version()));
-  H5M_ASSIGN_OR_RETURN(const store::VersionNumber previous,
-                       file->Tag(wanted.version, request.tag(),
-                                 request.move() ? store::TagMode::kMove : store::TagMode::kKeep));
+  H5M_ASSIGN_OR_RETURN(
+      const store::VersionNumber previous,
+      environment_.quotas.Tag(*file, wanted.version, request.tag(),
+                              request.move() ? store::TagMode::kMove : store::TagMode::kKeep));
   H5M_ASSIGN_OR_RETURN(const store::VersionInfo tagged, file->GetVersion(wanted.version));
   spdlog::info("tag: file={} version {} has tag {}{}, by {}", Quoted(request.name()),
                wanted.version, request.tag(),
@@ -161,16 +162,17 @@ absl::Status VersionsService::Tag(const Principal& principal, const v1::TagVersi
 grpc::Status VersionsService::UntagVersion(grpc::ServerContext* context,
                                            const v1::UntagVersionRequest* request,
                                            v1::UntagVersionResponse* response) {
-  return RunCall(
-      environment_, *context, "UntagVersion", OneFile(Right::kWrite, request->name()),
-      [&](const Principal& principal) {
-        H5M_ASSIGN_OR_RETURN(const auto file, Open(request->name()));
-        H5M_ASSIGN_OR_RETURN(const store::VersionNumber version, file->Untag(request->tag()));
-        spdlog::info("untag: file={} version {} lost tag {}, by {}", Quoted(request->name()),
-                     version, request->tag(), CallerName(principal));
-        response->set_version(version);
-        return absl::OkStatus();
-      });
+  return RunCall(environment_, *context, "UntagVersion", OneFile(Right::kWrite, request->name()),
+                 [&](const Principal& principal) {
+                   H5M_ASSIGN_OR_RETURN(const auto file, Open(request->name()));
+                   H5M_ASSIGN_OR_RETURN(const store::VersionNumber version,
+                                        environment_.quotas.Untag(*file, request->tag()));
+                   spdlog::info("untag: file={} version {} lost tag {}, by {}",
+                                Quoted(request->name()), version, request->tag(),
+                                CallerName(principal));
+                   response->set_version(version);
+                   return absl::OkStatus();
+                 });
 }
 
 grpc::Status VersionsService::RollbackVersion(grpc::ServerContext* context,

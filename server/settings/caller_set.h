@@ -11,7 +11,7 @@
 namespace h5mirror::server {
 
 // One of `users` or of `groups`; all callers, where both are empty. A user is "anna", "unix:anna",
-// "cert:anna", "jwt:anna" or "token:anna"; without an issuer, of any.
+// "cert:anna", "jwt:anna", "munge:anna" or "token:anna"; without an issuer, of any.
 struct CallerSet {
   const std::vector<std::string>& users;
   const std::vector<std::string>& groups;

@@ -121,8 +121,8 @@ absl::Status CheckTogether(const Config& config) {
         StrCat("tls_client_crl = \"", config.tls_client_crl.string(), "\": set tls_client_ca too"));
   }
   H5M_RETURN_IF_ERROR(CheckLogins(config));
-  const bool knows_callers =
-      config.HasTokens() || config.HasClientCertificates() || config.HasLogins();
+  const bool knows_callers = config.HasTokens() || config.HasClientCertificates() ||
+                             config.HasLogins() || config.HasMunge();
   for (const ListenAddress& address : config.listen) {
     if (address.reach != Reach::kNetwork || (config.HasTls() && knows_callers)) continue;
     return absl::InvalidArgumentError(
@@ -164,6 +164,20 @@ std::vector<std::string> WarningsOf(const Config& config) {
     warnings.push_back(StrCat("jwt_keys = \"", config.jwt_keys.string(),
                               "\" and no [[access]] table: every user of ", config.jwt_issuer,
                               " with a token for ", config.jwt_audience, " may do everything"));
+  }
+  if (config.HasMunge() && config.access.empty()) {
+    warnings.push_back(StrCat("munge_socket = \"", config.munge_socket.string(),
+                              "\" and no [[access]] table: every user of this host, and of all "
+                              "hosts with its munge key, may do everything"));
+  }
+  const bool has_users =
+      !config.access.empty() &&
+      std::any_of(config.listen.begin(), config.listen.end(),
+                  [](const ListenAddress& address) { return address.reach == Reach::kUnixSocket; });
+  if (config.owner_of_heads == store::HeadOwner::kAcl && !has_users) {
+    warnings.push_back(
+        "owner_of_heads = \"acl\", and no Unix socket in `listen` or no [[access]] table: no "
+        "writer is known as a user of this host, so no head gets an access list");
   }
   return warnings;
 }

@@ -55,6 +55,7 @@ struct Config {
   store::PageCompression page_compression = store::PageCompression::kZstd;
   uint32_t umask_bits = 0027;
   std::string group;
+  store::HeadOwner owner_of_heads = store::HeadOwner::kServer;
   uint32_t socket_mode_bits = 0660;
   absl::Duration lease_ttl = absl::Seconds(10);
   int max_sessions = 1024;
@@ -92,7 +93,8 @@ struct Config {
   std::string jwt_user_claim = "sub";
   std::string jwt_groups_claim = "groups";
   absl::Duration jwt_grace = absl::ZeroDuration();
-  std::string metrics_listen;  // HOST:PORT; empty: no metrics
+  std::filesystem::path munge_socket;  // empty: credentials of munge do not count
+  std::string metrics_listen;          // HOST:PORT; empty: no metrics
   std::string log_level = "info";
   std::filesystem::path log_file;   // empty: stderr, the journal under systemd
   std::filesystem::path audit_log;  // empty: none is kept
@@ -101,6 +103,7 @@ struct Config {
   bool HasTokens() const { return !tokens_file.empty(); }
   bool HasClientCertificates() const { return !tls_client_ca.empty(); }
   bool HasLogins() const { return !jwt_keys.empty(); }
+  bool HasMunge() const { return !munge_socket.empty(); }
   // The effect of window_probe with these listeners.
   bool ProbesWindows() const;
 };

@@ -61,6 +61,19 @@ std::string ShowMinFree(const MinFree& min_free) {
   return min_free.percent > 0 ? StrCat(min_free.percent, "%") : HumanBytes(min_free.bytes);
 }
 
+absl::StatusOr<store::HeadOwner> ParseHeadOwner(std::string_view text) {
+  if (text == "server") return store::HeadOwner::kServer;
+  if (text == "acl") return store::HeadOwner::kAcl;
+  if (text != "user") return absl::InvalidArgumentError("must be server or acl");
+  return absl::InvalidArgumentError(
+      "must be server or acl; a user who owned the head could change it, and its older versions "
+      "with it");
+}
+
+std::string ShowHeadOwner(store::HeadOwner owner) {
+  return owner == store::HeadOwner::kAcl ? "acl" : "server";
+}
+
 absl::StatusOr<int> ParseCallerShare(std::string_view text) {
   if (!text.empty() && text.back() == '%') text.remove_suffix(1);
   const absl::StatusOr<int> percent = ParseIntIn(text, 1, 100);
@@ -113,6 +126,10 @@ std::vector<ConfigKey> MakeKeys() {
        Permissions(&Config::umask_bits)},
       {"group", "NAME", "Group of heads and Unix sockets; empty: the process's own.",
        AnyText(&Config::group)},
+      {"owner_of_heads", "server|acl",
+       "Who may read a head besides group and mode; acl: also the verified user of this host who "
+       "made the file, by an access list.",
+       ParsedBy(&Config::owner_of_heads, ParseHeadOwner, ShowHeadOwner)},
       {"socket_mode", "OCTAL", "Permissions of Unix sockets.",
        Permissions(&Config::socket_mode_bits)},
       {"lease_ttl", "TIME", "A writer that is silent for this long loses its file to others.",
@@ -199,6 +216,9 @@ std::vector<ConfigKey> MakeKeys() {
        AnyText(&Config::jwt_groups_claim)},
       {"jwt_grace", "TIME", "What runs by a token ends so long after the token has expired.",
        DurationIn(&Config::jwt_grace, absl::ZeroDuration(), 24 * hour)},
+      {"munge_socket", "PATH",
+       "The munged of this host, as /run/munge/munge.socket.2; when set, its credentials count.",
+       Path(&Config::munge_socket)},
       {"metrics_listen", "ADDRESS", "Loopback HOST:PORT for Prometheus; empty: no metrics.",
        ParsedBy(&Config::metrics_listen, ParseMetricsListen,
                 [](const std::string& address) { return address; })},

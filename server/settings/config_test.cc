@@ -12,7 +12,9 @@ namespace h5mirror::server {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
@@ -49,6 +51,10 @@ TEST(ConfigTest, ErrorNamesKeyValueSourceAndRange) {
   EXPECT_THAT(Message(WithSetting("page_compression", "lz4").status()), HasSubstr("zstd or none"));
   EXPECT_THAT(Message(WithSetting("umask", "abc").status()), HasSubstr("octal"));
   EXPECT_THAT(Message(WithSetting("umask", "1000").status()), HasSubstr("0777"));
+  EXPECT_THAT(Message(WithSetting("owner_of_heads", "root").status()),
+              HasSubstr("must be server or acl"));
+  EXPECT_THAT(Message(WithSetting("owner_of_heads", "user").status()),
+              HasSubstr("its older versions"));
   EXPECT_THAT(Message(WithSetting("max_sessions", "0").status()), HasSubstr("1..100000"));
   EXPECT_THAT(Message(WithSetting("log_level", "loud").status()), HasSubstr("debug"));
 }
@@ -120,6 +126,17 @@ TEST(ConfigTest, SignedTokensWantKeysIssuerAndAudience) {
   EXPECT_THAT(WarningsOf(*config)[0], HasSubstr("may do everything"));
   config->access.emplace_back();
   EXPECT_TRUE(WarningsOf(*config).empty());
+}
+
+TEST(ConfigTest, OwnersOfHeadsWantUsersThatAreKnown) {
+  auto config = WithSetting("owner_of_heads", "acl");
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->owner_of_heads, store::HeadOwner::kAcl);
+  EXPECT_THAT(WarningsOf(*config), ElementsAre(HasSubstr("no writer is known as a user")));
+  config->access.emplace_back();
+  EXPECT_EQ(WarningsOf(*config).size(), 1u) << "no Unix socket";
+  config->listen = {*ParseListenAddress("unix:/run/h5mirror.sock")};
+  EXPECT_THAT(WarningsOf(*config), IsEmpty());
 }
 
 TEST(ConfigTest, MetricsStayOnLoopback) {

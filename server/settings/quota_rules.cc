@@ -17,13 +17,19 @@
 namespace h5mirror::server {
 namespace {
 
-constexpr uint64_t kFilesMax = 1'000'000'000'000;
+constexpr uint64_t kCountMax = 1'000'000'000'000;  // of files, and of tags
 // Less is taken by one small file with its history.
 constexpr uint64_t kBytesMin = uint64_t{1} << 20;
 
 absl::Status SetBytes(std::string_view text, uint64_t& bytes) {
   H5M_ASSIGN_OR_RETURN(bytes, ParseBytes(text));
   return bytes >= kBytesMin ? absl::OkStatus() : absl::InvalidArgumentError("must be 1MiB or more");
+}
+
+absl::Status SetCount(std::string_view text, uint64_t& count) {
+  return absl::SimpleAtoi(ToAbsl(text), &count) && count >= 1 && count <= kCountMax
+             ? absl::OkStatus()
+             : absl::InvalidArgumentError(StrCat("must be a whole number in 1..", kCountMax));
 }
 
 absl::Status CheckDirectory(std::string_view directory) {
@@ -57,12 +63,11 @@ constexpr RuleKey kRuleKeys[] = {
     {"history_bytes",
      [](std::string_view text, QuotaRule& rule) { return SetBytes(text, rule.history_bytes); }},
     {"max_files",
-     [](std::string_view text, QuotaRule& rule) {
-       const bool is_number = absl::SimpleAtoi(ToAbsl(text), &rule.max_files);
-       return is_number && rule.max_files >= 1 && rule.max_files <= kFilesMax
-                  ? absl::OkStatus()
-                  : absl::InvalidArgumentError(StrCat("must be a whole number in 1..", kFilesMax));
-     }},
+     [](std::string_view text, QuotaRule& rule) { return SetCount(text, rule.max_files); }},
+    {"max_tags",
+     [](std::string_view text, QuotaRule& rule) { return SetCount(text, rule.max_tags); }},
+    {"removed_bytes",
+     [](std::string_view text, QuotaRule& rule) { return SetBytes(text, rule.removed_bytes); }},
 };
 
 absl::Status UnknownKey(const Setting& part) {
@@ -121,7 +126,7 @@ absl::StatusOr<QuotaRule> MakeQuotaRule(const Setting& table) {
   if (!seen.contains("directory")) {
     wrong = "it names no directory: directory = \"home/${user}\"";
   } else if (seen.size() == 1) {
-    wrong = "it limits nothing: head_bytes, history_bytes or max_files";
+    wrong = "it limits nothing: head_bytes, history_bytes, max_files, max_tags or removed_bytes";
   }
   if (wrong.empty()) return rule;
   return absl::InvalidArgumentError(StrCat(rule.source, ": [[quota]]: ", wrong));
@@ -134,6 +139,10 @@ std::string Describe(const QuotaRule& rule) {
     StrAppend(&text, "history_bytes = \"", HumanBytes(rule.history_bytes), "\"\n");
   }
   if (rule.max_files > 0) StrAppend(&text, "max_files = ", rule.max_files, "\n");
+  if (rule.max_tags > 0) StrAppend(&text, "max_tags = ", rule.max_tags, "\n");
+  if (rule.removed_bytes > 0) {
+    StrAppend(&text, "removed_bytes = \"", HumanBytes(rule.removed_bytes), "\"\n");
+  }
   return text;
 }
 

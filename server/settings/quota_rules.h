@@ -23,6 +23,8 @@ struct QuotaRule {
   uint64_t history_bytes = 0;  // of what is there for older versions; 0: no limit
   uint64_t max_files = 0;      // 0: no limit
   std::string source = {};     // "/etc/h5mirror/h5mirrord.toml:12"
+  uint64_t max_tags = 0;       // of all versions of all files; 0: no limit
+  uint64_t removed_bytes = 0;  // of removed files, heads and histories; 0: no limit
 
   // The account that the file `name` counts to, a directory; nullopt: it is not below `directory`.
   std::optional<std::string> AccountOf(std::string_view name) const;

@@ -31,6 +31,7 @@ directory = "home/${user}"
 head_bytes = "50GiB"
 history_bytes = "100GiB"
 max_files = 1000
+max_tags = 50
 [[quota]]
 directory = ""
 max_files = 2
@@ -42,12 +43,13 @@ max_files = 2
   EXPECT_EQ(rule.head_bytes, uint64_t{50} << 30);
   EXPECT_EQ(rule.history_bytes, uint64_t{100} << 30);
   EXPECT_EQ(rule.max_files, 1000u);
+  EXPECT_EQ(rule.max_tags, 50u);
   EXPECT_EQ(rule.Label(), "[[quota]] (c.toml:2)");
   EXPECT_EQ(config->quotas[1].directory, "");
   const std::string shown = DescribeConfig(*config);
   for (const char* line :
        {"\n[[quota]]\ndirectory = \"home/${user}\"\n", "head_bytes = \"50 GiB\"\n",
-        "history_bytes = \"100 GiB\"\n", "max_files = 1000\n"}) {
+        "history_bytes = \"100 GiB\"\n", "max_files = 1000\n", "max_tags = 50\n"}) {
     EXPECT_THAT(shown, HasSubstr(line));
   }
 }
@@ -61,6 +63,7 @@ TEST(QuotaRulesTest, WhatIsWrongIsNamedWithItsLine) {
               HasSubstr("${user} stands alone"));
   EXPECT_THAT(Refused("directory = \"../x\"\nmax_files = 3"), HasSubstr("c.toml:3: directory"));
   EXPECT_THAT(Refused("directory = \"runs\"\nmax_files = 0"), HasSubstr("c.toml:4: max_files"));
+  EXPECT_THAT(Refused("directory = \"runs\"\nmax_tags = 0"), HasSubstr("c.toml:4: max_tags"));
   EXPECT_THAT(Refused("directory = \"runs\"\nhead_bytes = \"5\""), HasSubstr("1MiB or more"));
   EXPECT_THAT(Refused("directory = \"runs\"\nhead_byte = \"5GiB\""),
               HasSubstr("did you mean \"head_bytes\"?"));

@@ -14,6 +14,8 @@ std::vector<store::StoreNotice> LogNotices(store::Store& store) {
   for (const store::StoreNotice& notice : notices) {
     if (notice.kind == store::StoreNotice::Kind::kClock) {
       spdlog::warn("clock: {}", notice.text);
+    } else if (notice.kind == store::StoreNotice::Kind::kNoAccessList) {
+      spdlog::warn("store: file={} {}", Quoted(notice.file), notice.text);
     } else {
       spdlog::error("store: file={} {}", Quoted(notice.file), notice.text);
     }

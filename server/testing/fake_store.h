@@ -33,7 +33,7 @@ class FakeFile final : public store::File {
     return ++token_;
   }
   absl::Status Begin(store::Token token, store::SessionStart start, const store::Origin& origin,
-                     uint32_t) override {
+                     const store::LocalAccess&) override {
     calls_.push_back(start == store::SessionStart::kContinue ? "continue" : "new");
     info_.origin = origin;
     return Check(token);
@@ -88,6 +88,7 @@ class FakeFile final : public store::File {
     return None();
   }
   absl::StatusOr<store::VersionNumber> Untag(std::string_view) override { return None(); }
+  absl::StatusOr<uint64_t> CountTags() override { return 0; }
   absl::StatusOr<std::unique_ptr<store::ChangeReader>> OpenChanges(store::VersionNumber,
                                                                    store::VersionNumber) override {
     return None();
@@ -194,6 +195,7 @@ class FakeStore final : public store::Store {
     return None();
   }
   absl::StatusOr<int> PurgeRemoved(absl::Time) override { return 0; }
+  absl::Status PurgeOneRemoved(std::string_view) override { return None(); }
   absl::StatusOr<store::HistorySizes> Measure(std::string_view, store::WithHead) override {
     return None();
   }

@@ -69,7 +69,8 @@ def test_a_program_over_the_limit_goes_on_and_is_mirrored_when_there_is_room(sit
     second = hold(site, "b.h5")
     wait_for_refusal(site, "sessions")
     assert not site.exists("b.h5")
-    assert usage(site, "sessions") == {**usage(site, "sessions"), "used": 1, "limit": 1}
+    now = usage(site, "sessions")
+    assert (now["used"], now["limit"]) == (1, 1), now
     assert "sessions 1 of 1" in site.cli("status").ok().out
     release(site, "a.h5")
     first.wait().ok()

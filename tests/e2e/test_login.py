@@ -12,6 +12,7 @@ import pytest
 from harness import paths
 from harness.issuer import CLIENT, Issuer
 from harness.process import Process, run, wait_until
+from harness.scripts import GROWING
 from harness.site import Site
 
 LIFE_S = 30  # of a token that is to expire: enough for a login and an open
@@ -298,23 +299,11 @@ def test_all_rights_without_tables_are_warned_of(tmp_path):
 
 def _start_writer(lab):
     """A program that writes more, and flushes, for each line that it is told; and when its token expires."""
-    script = lab.site.script("""
-        os.makedirs("shared", exist_ok=True)
-        print("ready", flush=True)
-        sys.stdin.readline()
-        with h5py.File("shared/w.h5", "w") as f:
-            data = f.create_dataset("x", (0,), maxshape=(None,), dtype="i8", chunks=(1000,))
-            f.flush()
-            print("open", flush=True)
-            for line in sys.stdin:
-                if line.strip() == "end":
-                    break
-                data.resize(data.shape[0] + 5000, axis=0)
-                data[-5000:] = np.random.randint(0, 1 << 40, 5000)
-                f.flush()
-                print("flushed", flush=True)
-        print("closed", flush=True)
-    """)
+    await_start = """
+    print("ready", flush=True)
+    sys.stdin.readline()
+"""
+    script = lab.site.script(await_start + GROWING.format(name="shared/w.h5"))
     writer = lab.site.start(script, talks=True)
     assert writer.line() == "ready"
     # Only now, as a machine with much to do starts a program late.

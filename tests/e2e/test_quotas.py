@@ -13,11 +13,15 @@ directory = "home/${user}"
 head_bytes = "{head}"
 history_bytes = "{history}"
 max_files = {files}
+removed_bytes = "{removed}"
 """
 
 
-def quotas(head="4MiB", history="1GiB", files=100) -> str:
-    return QUOTAS.replace("{head}", head).replace("{history}", history).replace("{files}", str(files))
+def quotas(head="4MiB", history="1GiB", files=100, removed="1GiB") -> str:
+    text = QUOTAS
+    for key, value in {"head": head, "history": history, "files": files, "removed": removed}.items():
+        text = text.replace("{" + key + "}", str(value))
+    return text
 
 
 WRITE = """
@@ -116,9 +120,10 @@ def test_one_file_too_many_is_only_local(homes):
 
     wait_until(takes_another, "a file that was removed still counts")
     site.assert_mirrored("home/anna/c.h5")
-    # Neither by an undelete nor by a move is there a third.
-    undelete = site.cli("undelete", "home/anna/a.h5")
-    assert undelete.code != 0 and "max_files = 2" in undelete.err, undelete.describe()
+    # A move and an undelete make no third one either. Removed files are two at most, too.
+    wait_until(lambda: len(site.json("ls", "--removed")["files"]) <= 2, "removed files beyond max_files stay")
+    back = site.cli("undelete", "home/anna/a.h5")
+    assert back.code != 0 and "max_files = 2" in back.err, back.describe()
     move = site.cli("mv", "home/bob/a.h5", "home/anna/bobs.h5")
     assert move.code != 0 and "max_files = 2" in move.err, move.describe()
     site.assert_mirrored("home/bob/a.h5")
@@ -150,6 +155,88 @@ def test_a_history_over_its_limit_costs_nobody_else_a_version(homes):
     assert versions[-1] == 30 and len(versions) < 30, versions
     assert "history_bytes = 2 MiB" in site.status("home/anna/a.h5")["history_notice"]
     site.assert_mirrored("home/anna/a.h5")
+
+
+@pytest.mark.site(tables=quotas(head="64MiB", removed="8MiB"))
+def test_a_loop_of_writes_and_removals_does_not_fill_the_disk(homes):
+    site = homes
+    site.py(WRITE.format(name="home/anna/live.h5", count=250_000))
+    site.settle("home/anna/live.h5")
+    site.py(WRITE.format(name="home/bob/a.h5", count=250_000))
+    site.settle("home/bob/a.h5")
+    site.cli("rm", "home/bob/a.h5").ok()
+    for n in range(12):
+        site.py(WRITE.format(name=f"home/anna/{n}.h5", count=250_000))
+        site.settle(f"home/anna/{n}.h5")
+        site.cli("rm", f"home/anna/{n}.h5").ok()
+    removed = site.root / ".h5mirror" / "removed"
+
+    def fits() -> bool:
+        return 0 < removed_bytes(site, "home/anna") <= 8 << 20 and disk_bytes(removed) <= (8 + 4) << 20
+
+    wait_until(fits, f"removed files fill the disk:\n{site.server.log_tail()}", 60)
+    assert "quota: removed file=\"home/anna/0.h5\"" in site.server.log()
+    # What is listed is there: the newest ones, and those of the neighbour, who is below his limit.
+    names = [file["name"] for file in site.json("ls", "--removed")["files"]]
+    assert names[0] == "home/anna/11.h5" and names[-1] == "home/bob/a.h5", names
+    assert names[:-1] == [f"home/anna/{n}.h5" for n in range(11, 11 - len(names[:-1]), -1)], names
+    site.cli("undelete", "home/anna/11.h5").ok()
+    hdf5.assert_opens(site.head("home/anna/11.h5"))
+    site.assert_mirrored("home/anna/live.h5")
+    # A restart counts them all again.
+    site.server.stop()
+    site.server.start()
+    wait_until(lambda: 0 < removed_bytes(site, "home/anna") <= 8 << 20, "the restart forgot removed files")
+
+
+def removed_bytes(site, directory: str) -> int:
+    return amount(site, directory, "removed_bytes")["used"]
+
+
+def amount(site, directory: str, what: str) -> dict:
+    for space in site.json("usage")["usages"][0]["spaces"]:
+        for each in space["amounts"]:
+            if space["directory"] == directory and each["what"] == what:
+                return each
+    return {"used": 0, "limit": None}
+
+
+def disk_bytes(directory) -> int:
+    sizes = []
+    for path in directory.rglob("*"):
+        try:
+            sizes.append(path.lstat().st_blocks * 512)
+        except FileNotFoundError:
+            pass  # It goes just now.
+    return sum(sizes)
+
+
+@pytest.mark.site(tables=quotas() + "max_tags = 2\n")
+def test_a_tag_beyond_the_limit_is_refused(homes):
+    site = homes
+    for name in ("home/anna/a.h5", "home/anna/b.h5"):
+        site.py(COMMITS.format(name=name, count=2))
+        site.settle(name)
+    wait_until(lambda: amount(site, "home/anna", "files")["used"] == 2, "the files are not counted")
+    site.cli("tag", "home/anna/a.h5@1", "first").ok()
+    site.cli("tag", "home/anna/b.h5@1", "first").ok()
+    assert amount(site, "home/anna", "tags") == {"what": "tags", "used": 2, "limit": 2, "refused": None}
+    refused = site.cli("tag", "home/anna/a.h5@2", "second")
+    assert refused.code != 0, refused.describe()
+    for part in ("takes 2 of max_tags = 2", '"home/anna"', "[[quota]] (h5mirrord.toml:", "untag"):
+        assert part in refused.err, refused.describe()
+    assert any("tags 2 of 2" in text for text in site.json("status")["nearly_used"])
+    # Each of these is no tag more.
+    site.cli("tag", "--force", "home/anna/a.h5@2", "first").ok()
+    site.cli("untag", "home/anna/b.h5", "first").ok()
+    site.cli("tag", "home/anna/a.h5@1", "second").ok()
+    site.cli("mv", "home/anna/a.h5", "home/anna/c.h5").ok()
+    refused = site.cli("tag", "home/anna/b.h5@1", "third")
+    assert "max_tags = 2" in refused.err, refused.describe()
+    # A restart counts tags.
+    site.server.stop()
+    site.server.start()
+    wait_until(lambda: amount(site, "home/anna", "tags")["used"] == 2, "the restart forgot the tags")
 
 
 def test_check_config_shows_the_tables_and_names_what_is_wrong(homes):

@@ -67,7 +67,7 @@ def test_what_is_not_there_is_an_error_that_h5py_understands(three):
     for name, version, words in (("run.h5", "7", "FileNotFoundError [Errno 2]"), ("run.h5", "7", "no version 7"),
                                  ("run.h5", "tag:draft", "no tag 'draft'"), ("other.h5", "1", "FileNotFoundError"),
                                  ("run.h5", "2001-01-01T00:00Z", "no version from"),
-                                 ("run.h5", "tuesday", "tag:NAME"), ("run.h5", "latest-3", "only 3 versions")):
+                                 ("run.h5", "someday", "tag:NAME"), ("run.h5", "latest-3", "only 3 versions")):
         out = three.run([*script, name], config=reader(three, version=version)).ok().out
         assert words in out, (version, out)
 

@@ -44,7 +44,7 @@ def test_a_version_is_named_by_number_place_time_and_tag(three):
 def test_what_names_no_version_is_one_line_and_a_code(three):
     for spec, code, words in (("7", 3, "no version 7"), ("latest-3", 3, "only 3 versions"),
                               ("tag:draft", 3, "no tag 'draft'"), ("2001-01-01T00:00Z", 3, "no version from"),
-                              ("tuesday", 2, "tag:NAME"), ("2026-02-30T10:00", 2, "no such day")):
+                              ("someday", 2, "tag:NAME"), ("2026-02-30T10:00", 2, "no such day")):
         result = three.cli("export", f"run.h5@{spec}", "-")
         assert result.code == code and words in result.err, result.describe()
         assert result.err.count("\n") == 1 and result.err.startswith("h5mirror: "), result.describe()

@@ -93,9 +93,10 @@ H5M_WRAPPED(
     "_ZN8h5mirror5store8FileImpl3CutEmNS0_10CutRequestESt8functionIFvN4absl7debian38StatusOr"
     "INS0_10DurableCutEEEEE",
     File* self, Token token, CutRequest request, OnDurable on_durable);
-H5M_WRAPPED(absl::Status, Begin,
-            "_ZN8h5mirror5store8FileImpl5BeginEmNS0_12SessionStartERKNS0_6OriginEj", File* self,
-            Token token, SessionStart start, const Origin& origin, uint32_t mode_bits);
+H5M_WRAPPED(
+    absl::Status, Begin,
+    "_ZN8h5mirror5store8FileImpl5BeginEmNS0_12SessionStartERKNS0_6OriginERKNS0_11LocalAccessE",
+    File* self, Token token, SessionStart start, const Origin& origin, const LocalAccess& local);
 H5M_WRAPPED(absl::StatusOr<Token>, Next, "_ZN8h5mirror5store11TokenSource4NextEv",
             TokenSource* self);
 H5M_WRAPPED(absl::Status, CommitCuts,
@@ -159,9 +160,9 @@ absl::StatusOr<CutNumber> FaultyCut(File* self, Token token, CutRequest request,
 }
 
 absl::Status FaultyBegin(File* self, Token token, SessionStart start, const Origin& origin,
-                         uint32_t mode_bits) {
+                         const LocalAccess& local) {
   if (Is(Fault::kGenerationContinued)) start = SessionStart::kContinue;
-  return RealBegin(self, token, start, origin, mode_bits);
+  return RealBegin(self, token, start, origin, local);
 }
 
 absl::StatusOr<Token> FaultyNext(TokenSource* self) {

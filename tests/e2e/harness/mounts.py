@@ -54,6 +54,11 @@ def private_run() -> list:
     return _private("-t tmpfs tmpfs /run")
 
 
+def private_mount(mount: str) -> list:
+    """What begins the command of a program that has one mount of its own, as mount(8) makes it."""
+    return _private(mount)
+
+
 def private_file(file: Path, place: str) -> list:
     """What begins the command of a program that sees `file` at `place`."""
     return _private(f"--bind {shlex.quote(str(file))} {place}")

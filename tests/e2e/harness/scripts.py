@@ -38,3 +38,20 @@ TIMED = TIMER + """
     timed(f.close)
     print("longest", longest)
 """
+
+# A file that grows by 5,000 random numbers, with a flush, for each line that the program reads; "end" closes it.
+GROWING = """
+    os.makedirs(os.path.dirname("{name}"), exist_ok=True)
+    with h5py.File("{name}", "w") as f:
+        data = f.create_dataset("x", (0,), maxshape=(None,), dtype="i8", chunks=(1000,))
+        f.flush()
+        print("open", flush=True)
+        for line in sys.stdin:
+            if line.strip() == "end":
+                break
+            data.resize(data.shape[0] + 5000, axis=0)
+            data[-5000:] = np.random.randint(0, 1 << 40, 5000)
+            f.flush()
+            print("flushed", flush=True)
+    print("closed", flush=True)
+"""

@@ -13,11 +13,12 @@ class Wire:
     """Drives the wire_client program: one line in for each request, JSON lines out for each answer."""
 
     def __init__(self, site, *, session: str | None = None, path: str = "/data/x.h5", machine: str = "wire-test",
-                 address: str | None = None):
+                 address: str | None = None, program: tuple = ()):
+        """`program`: what begins the command in place of the build's own wire_client."""
         self.session = session or os.urandom(16).hex()
         self.path, self.machine = path, machine
         self.seq = 0
-        self.popen = subprocess.Popen([paths.TEST_BIN / "e2e_wire_client", address or site.server.address],
+        self.popen = subprocess.Popen([*(program or [paths.TEST_BIN / "e2e_wire_client"]), address or site.server.address],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                       env=hdf5.plain_env(HOME=str(site.home)), start_new_session=True)
 

@@ -1,0 +1,49 @@
+// Credentials of munge: proofs of a uid that all hosts with one key take. libmunge is loaded when
+// it is first needed, so programs run where it is not installed.
+#ifndef H5MIRROR_BASE_MUNGE_LIBRARY_H_
+#define H5MIRROR_BASE_MUNGE_LIBRARY_H_
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace h5mirror {
+
+// What our credentials carry. Those of other programs, as Slurm, carry something else.
+inline constexpr std::string_view kMungePayload = "h5mirror";
+
+// What munged says of a credential that counts.
+struct MungeClaim {
+  uid_t uid = 0;
+  std::string payload = {};
+  absl::Duration left = absl::ZeroDuration();  // until it expires
+};
+
+// Whether `text` has the form of a credential: "MUNGE:", base64 and ':'.
+bool IsMungeCredential(std::string_view text);
+
+// kFailedPrecondition: there is no libmunge on this machine; the message names the package.
+absl::Status CheckMungeLibrary();
+
+// Both ask the munged of this host through its `socket`; empty: libmunge's own. Thread-safe. A
+// munged that hangs holds them for some 10 s and more, so call them on a thread that nobody waits
+// for, with SIGPIPE blocked. Messages never show a credential.
+//
+// A new credential of this process's user, with the payload above and munged's time to live.
+// Errors: kFailedPrecondition  there is no libmunge.
+//         kUnavailable         munged does not answer.
+absl::StatusOr<std::string> EncodeMunge(const std::string& socket);
+
+// Errors: as above;
+//         kUnauthenticated     the credential does not count: malformed, of another key, expired,
+//                              or decoded before. Each munged decodes a credential once.
+absl::StatusOr<MungeClaim> DecodeMunge(const std::string& socket, const std::string& credential);
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_MUNGE_LIBRARY_H_

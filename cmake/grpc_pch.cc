@@ -1,1 +1,0 @@
-// Carries the precompiled gRPC headers; see H5mTargets.cmake.

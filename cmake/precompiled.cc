@@ -1,0 +1,1 @@
+// Carries a set of precompiled headers; see H5mPrecompiled.cmake.

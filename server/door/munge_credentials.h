@@ -1,0 +1,83 @@
+// Callers by credentials of munge. Each munged decodes a credential once, and a client shows one
+// with many calls: so what was decoded is remembered until it expires. Threads of their own ask
+// munged, which may hang, so that no other thread waits for it, not even the server's end.
+#ifndef H5MIRROR_SERVER_DOOR_MUNGE_CREDENTIALS_H_
+#define H5MIRROR_SERVER_DOOR_MUNGE_CREDENTIALS_H_
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/munge_library.h"
+
+namespace h5mirror::server {
+
+// A credential that munged has decoded.
+struct MungeIdentity {
+  uid_t uid = 0;
+  absl::Time expires = absl::InfinitePast();  // no call begins from then on
+  absl::Time ends = absl::InfinitePast();     // what runs ends
+};
+
+// Thread-safe; its lock is a leaf. Credentials are remembered by their digests.
+class MungeCredentials {
+ public:
+  using Decode = std::function<absl::StatusOr<MungeClaim>(const std::string& credential)>;
+  using Found = absl::StatusOr<std::shared_ptr<const MungeIdentity>>;
+
+  // What runs by a credential ends so long after it has expired: the groups of its user, and
+  // whether there still is one, are looked at meanwhile.
+  static constexpr absl::Duration kGrace = absl::Hours(24);
+  // A refusal counts for so long: the same call asks for it twice.
+  static constexpr absl::Duration kKeepFailure = absl::Seconds(10);
+  static constexpr size_t kFailuresMax = 1024;
+  // Of one credential. One of ours has some 200 bytes.
+  static constexpr size_t kBytesMax = 1024;
+  // Credentials that wait for munged. With more, calls hear kUnavailable.
+  static constexpr size_t kWaitingMax = 256;
+  // Those that count. Of one user the oldest are forgotten first; then its clients make new ones.
+  static constexpr size_t kKnownMax = 65'536;
+  static constexpr size_t kKnownOfUserMax = 8192;
+
+  // `decode` may still be running, and be destroyed, after this.
+  explicit MungeCredentials(Decode decode);
+  // Does not wait for munged, but for a `then` that is being called.
+  ~MungeCredentials();
+
+  // What is known of a credential, without waiting; asks munged, if it is new.
+  // Errors: kUnauthenticated  it does not count; the message says why, and never shows it.
+  //         kUnavailable      munged has not answered yet, does not answer, or too many wait for
+  //         it.
+  Found Find(std::string_view credential);
+  // The answer that is there; nullopt: none yet. Asks for nothing.
+  std::optional<Found> Peek(std::string_view credential) const;
+  // Calls `then` once there is an answer, from a thread of its own; at once, if there is one, if
+  // none is to come, or if too many wait for it. `then` is destroyed without a call, if this ends
+  // before.
+  void Await(std::string_view credential, std::function<void()> then);
+
+  // For what runs by a credential. kUnauthenticated: it has ended.
+  absl::Status StillValid(const MungeIdentity& identity) const;
+  // When the next one that was found ends, or one of the last 2 s did; LivingIdentities::NextEnd().
+  // Forgets those that have expired. To be called every now and then.
+  absl::Time NextExpiry() const;
+  // Those of whom anything runs or may begin.
+  std::vector<uid_t> Users() const;
+
+ private:
+  struct State;
+  static void Run(const std::shared_ptr<State>& state);
+
+  const std::shared_ptr<State> state_;  // the threads' too: they may outlive this
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_DOOR_MUNGE_CREDENTIALS_H_
