@@ -132,10 +132,11 @@ class PosixFile final : public EnvFile {
     return Check(fchmod(fd_.get(), mode_bits & 0777), "set the mode of");
   }
   absl::StatusOr<FileAccess> Access() override {
-    char bytes[kAccessListMax];
-    const ssize_t got = fgetxattr(fd_.get(), kAccessList, bytes, sizeof(bytes));
-    if (got > 0) return DecodeAccessList({bytes, static_cast<size_t>(got)});
-    if (got < 0 && errno != ENODATA && errno != EOPNOTSUPP) return Error("read the access list of");
+    const auto list = ReadAccessList(fd_.get());
+    if (!list.ok()) {
+      return absl::Status(list.status().code(), StrCat(path_, ": ", list.status().message()));
+    }
+    if (list->has_value()) return **list;
     struct stat st;
     if (fstat(fd_.get(), &st) != 0) return Error("stat");
     return FileAccess{st.st_mode & 0777, {}};
@@ -143,14 +144,14 @@ class PosixFile final : public EnvFile {
   absl::Status SetAccess(const FileAccess& access, int64_t group) override {
     if (access.named.empty()) {
       const bool is_gone =
-          fremovexattr(fd_.get(), kAccessList) == 0 || errno == ENODATA || errno == EOPNOTSUPP;
+          fremovexattr(fd_.get(), kAccessListName) == 0 || errno == ENODATA || errno == EOPNOTSUPP;
       return is_gone ? SetMode(access.mode_bits, group) : Error("remove the access list of");
     }
     if (group >= 0 && fchown(fd_.get(), -1, static_cast<gid_t>(group)) != 0) {
       return Error("set the group of");
     }
     const std::string bytes = EncodeAccessList(access);
-    if (fsetxattr(fd_.get(), kAccessList, bytes.data(), bytes.size(), 0) == 0) {
+    if (fsetxattr(fd_.get(), kAccessListName, bytes.data(), bytes.size(), 0) == 0) {
       return absl::OkStatus();
     }
     // EINVAL: the user cannot be, as one that this user namespace does not map.
@@ -185,8 +186,6 @@ class PosixFile final : public EnvFile {
 
  private:
   static constexpr int kVectorsMax = 256;  // IOV_MAX is 1024; more only costs stack.
-  static constexpr char kAccessList[] = "system.posix_acl_access";
-  static constexpr size_t kAccessListMax = 16384;  // more entries than ext4 takes
 
   absl::Status Error(const char* what) const {
     return ErrnoToStatus(errno, StrCat(what, " ", path_));

@@ -1,12 +1,13 @@
 #include "base/file_access.h"
 
-#include <linux/limits.h>
+#include <errno.h>
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
 #include <sys/xattr.h>
 
-#include <optional>
+#include <utility>
 
+#include "base/errno_status.h"
 #include "base/strings.h"
 
 namespace h5mirror {
@@ -15,9 +16,6 @@ namespace {
 constexpr size_t kHeaderBytes = 4;
 constexpr size_t kEntryBytes = 8;
 constexpr uint32_t kAllBits = 7;
-constexpr char kAccessListName[] = "system.posix_acl_access";
-// The kernel's bound of an extended attribute.
-constexpr size_t kLongestList = XATTR_SIZE_MAX;
 
 void Append(uint64_t value, size_t bytes, std::string* out) {
   for (size_t i = 0; i < bytes; ++i) out->push_back(static_cast<char>(value >> (8 * i)));
@@ -108,15 +106,24 @@ absl::StatusOr<FileAccess> DecodeAccessList(std::string_view bytes) {
   return access;
 }
 
+absl::StatusOr<std::optional<FileAccess>> ReadAccessList(int fd) {
+  const ssize_t size = fgetxattr(fd, kAccessListName, nullptr, 0);
+  if (size == 0 || (size < 0 && (errno == ENODATA || errno == EOPNOTSUPP))) return std::nullopt;
+  if (size < 0) return ErrnoToStatus(errno, "read the access list of a file");
+  std::string bytes(static_cast<size_t>(size), '\0');
+  const ssize_t got = fgetxattr(fd, kAccessListName, bytes.data(), bytes.size());
+  if (got < 0) return ErrnoToStatus(errno, "read the access list of a file");
+  absl::StatusOr<FileAccess> access =
+      DecodeAccessList(std::string_view(bytes).substr(0, static_cast<size_t>(got)));
+  if (!access.ok()) return access.status();
+  return *std::move(access);
+}
+
 uint32_t ModeWithoutMask(int fd, uint32_t mode_bits) {
   if (fd < 0) return mode_bits;
-  std::string bytes(kLongestList, '\0');
-  const ssize_t length = fgetxattr(fd, kAccessListName, bytes.data(), bytes.size());
-  if (length < 0) return mode_bits;
-  const auto access =
-      DecodeAccessList(std::string_view(bytes).substr(0, static_cast<size_t>(length)));
-  if (!access.ok()) return mode_bits;
-  return (mode_bits & 0707) | (access->mode_bits & 070);
+  const auto list = ReadAccessList(fd);
+  if (list.ok() && !list->has_value()) return mode_bits;
+  return (mode_bits & 0707) | (list.ok() ? (*list)->mode_bits & 070 : 0);
 }
 
 }  // namespace h5mirror

@@ -10,6 +10,7 @@
 #define H5MIRROR_BASE_FILE_ACCESS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,8 +42,16 @@ std::string EncodeAccessList(const FileAccess& access);
 // Entries that the mask has made empty are kept. kInvalidArgument: these are no such bytes.
 absl::StatusOr<FileAccess> DecodeAccessList(std::string_view bytes);
 
+// The attribute that holds the list.
+inline constexpr char kAccessListName[] = "system.posix_acl_access";
+
+// The list of an open file; nullopt: it has none. Errors: those of the disk, without a name;
+// kInvalidArgument as above.
+absl::StatusOr<std::optional<FileAccess>> ReadAccessList(int fd);
+
 // `mode_bits` of an open file, as stat(2) shows them, with the rights of the group itself: where
-// the file has a list, stat shows the mask in their place.
+// the file has a list, stat shows the mask in their place. The group has none, if its list cannot
+// be read.
 uint32_t ModeWithoutMask(int fd, uint32_t mode_bits);
 
 }  // namespace h5mirror

@@ -1,5 +1,6 @@
 #include "base/file_access.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -86,6 +87,18 @@ TEST_F(FileAccessOnDiskTest, AReaderIsAddedAndTheGroupGetsNothing) {
   ASSERT_TRUE(set.ok()) << set;
   EXPECT_EQ(*file_->Access(), access);
   EXPECT_EQ(ModeShown(), 0640u) << "the mask";
+}
+
+TEST_F(FileAccessOnDiskTest, TheMaskIsNoRightOfTheGroup) {
+  const int fd = open((directory_ / "x").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  EXPECT_EQ(ModeWithoutMask(fd, 0640), 0640u) << "without a list";
+  EXPECT_EQ(ModeWithoutMask(-1, 0640), 0640u) << "without a file";
+  const absl::Status set = file_->SetAccess({0600, {{kUser, 12345, 4}}}, -1);
+  const uint32_t mode = ModeWithoutMask(fd, ModeShown());
+  close(fd);
+  if (absl::IsUnimplemented(set)) GTEST_SKIP() << set;
+  EXPECT_EQ(mode, 0600u);
 }
 
 TEST_F(FileAccessOnDiskTest, AListGoesWithTheLastEntry) {

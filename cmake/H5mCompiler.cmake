@@ -61,7 +61,8 @@ endif()
 find_program(H5MIRROR_CCACHE ccache)
 mark_as_advanced(H5MIRROR_CCACHE)
 if(H5MIRROR_CCACHE)
-  # Paths below the checkout are hashed as relative ones, so that one clone's objects serve another.
+  # Paths below the checkout are hashed as relative ones, so that one clone's objects serve another;
+  # not those with precompiled headers, which have paths in them.
   # Precompiled headers are only cached with this sloppiness (ccache manual, "Precompiled headers").
   set(launcher "${CMAKE_COMMAND}" -E env
       "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" CCACHE_NOHASHDIR=1

@@ -318,8 +318,9 @@ class Session final : public std::enable_shared_from_this<Session>,
   void LoseEnded(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The server, with the token that counts now.
   rpc::ClientOptions ServerNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // True: another token than that of the newest stream is there.
+  // True: a new credential of munge is asked for, and the stream may be taken with it.
   bool AwaitsCredential(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True: another token than that of the newest stream is there.
   bool TakeNewToken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GoOnWithToken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseStream(const std::string& why, Retry retry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/human.h"
@@ -88,6 +89,7 @@ void SpaceCounter::Round() {
 bool SpaceCounter::ListRemoved() {
   const std::vector<std::string> before = ledger_.RemovedIds();
   ledger_.BeginListing();
+  const absl::Cleanup end = [this] { ledger_.EndListing(); };
   const auto files = store_.ListRemoved();
   if (!files.ok()) {
     spdlog::error("quota: removed files cannot be listed: {}", files.status().ToString());
@@ -114,8 +116,7 @@ bool SpaceCounter::TimeIsInDoubt() {
 void SpaceCounter::PurgeRemoved() {
   SystemClock clock;
   if (clock.Monotonic() >= list_again_) {
-    list_again_ = absl::InfiniteDuration();
-    if (!ListRemoved()) return;
+    list_again_ = ListRemoved() ? absl::InfiniteDuration() : clock.Monotonic() + kPurgeRetry;
   }
   // One after the other, as what changes meanwhile may save the next.
   while (!stopping() && ledger_.rules_number() == counted_rules_) {

@@ -111,12 +111,11 @@ class SpaceLedger {
 
   // The file was removed just now: it counts as a removed one instead.
   void Removed(const RemovedSpace& file);
-  // The removed file is there; one that counts already counts once.
-  void AddRemoved(const RemovedSpace& file);
-  // The store begins to list its removed files now; then each that is listed is added. One that was
-  // dropped since then is left out: the list may be older.
+  // The store lists its removed files from now on; then each that is listed is added, once. One
+  // that was dropped since BeginListing() is left out: the list may be older.
   void BeginListing();
   void AddListed(const RemovedSpace& file);
+  void EndListing();
   // It was brought back, or is gone for good.
   void DropRemoved(std::string_view id);
   std::vector<std::string> RemovedIds() const;
@@ -188,7 +187,7 @@ class SpaceLedger {
   Account& MakeAccount(Place place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets the account if nothing counts to it.
   void DropIfEmpty(const Account& account) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AddRemovedLocked(const RemovedSpace& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddRemoved(const RemovedSpace& file) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Drop(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetSizes(Entry& entry, const SpaceSizes& sizes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of the account, with the rule that its place has.
@@ -210,7 +209,8 @@ class SpaceLedger {
   // Of accounts with a table only; by the removal's id.
   absl::flat_hash_map<std::string, RemovedEntry> removed_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_set<const Account*> with_removed_ ABSL_GUARDED_BY(mutex_);
-  // Ids of removed files. Bounded by those that are brought back or go between two listings.
+  bool is_listing_ ABSL_GUARDED_BY(mutex_) = false;
+  // Ids of removed files, while they are listed.
   absl::flat_hash_set<std::string> gone_since_listing_ ABSL_GUARDED_BY(mutex_);
   // Also of files that never got a cut. Bounded: with more, all are forgotten.
   absl::flat_hash_map<uint64_t, Refusal> refusals_ ABSL_GUARDED_BY(mutex_);

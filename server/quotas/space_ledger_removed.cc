@@ -7,27 +7,27 @@ void SpaceLedger::Removed(const RemovedSpace& file) {
   if (!is_on()) return;
   absl::MutexLock lock(&mutex_);
   Drop(file.name);
-  AddRemovedLocked(file);
-}
-
-void SpaceLedger::AddRemoved(const RemovedSpace& file) {
-  if (!is_on()) return;
-  absl::MutexLock lock(&mutex_);
-  AddRemovedLocked(file);
+  AddRemoved(file);
 }
 
 void SpaceLedger::BeginListing() {
   absl::MutexLock lock(&mutex_);
-  gone_since_listing_.clear();
+  is_listing_ = true;
 }
 
 void SpaceLedger::AddListed(const RemovedSpace& file) {
   if (!is_on()) return;
   absl::MutexLock lock(&mutex_);
-  if (!gone_since_listing_.contains(file.id)) AddRemovedLocked(file);
+  if (!gone_since_listing_.contains(file.id)) AddRemoved(file);
 }
 
-void SpaceLedger::AddRemovedLocked(const RemovedSpace& file) {
+void SpaceLedger::EndListing() {
+  absl::MutexLock lock(&mutex_);
+  is_listing_ = false;
+  gone_since_listing_.clear();
+}
+
+void SpaceLedger::AddRemoved(const RemovedSpace& file) {
   Place place = PlaceOf(file.name);
   if (place.rule == nullptr) return;
   const auto [entry, is_new] = removed_.try_emplace(file.id);
@@ -42,7 +42,7 @@ void SpaceLedger::AddRemovedLocked(const RemovedSpace& file) {
 void SpaceLedger::DropRemoved(std::string_view id) {
   if (!is_on()) return;
   absl::MutexLock lock(&mutex_);
-  gone_since_listing_.insert(std::string(id));
+  if (is_listing_) gone_since_listing_.insert(std::string(id));
   const auto entry = removed_.find(std::string(id));
   if (entry == removed_.end()) return;
   Account& account = *entry->second.account;

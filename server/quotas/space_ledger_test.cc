@@ -162,7 +162,7 @@ TEST_F(SpaceLedgerTest, ARemovedFileCountsOnceAndRefusesNothing) {
   Measure("runs/a.h5", 4, 2);
   const RemovedSpace removed{"id-1", "runs/a.h5", absl::FromUnixSeconds(1), 6 * kMiB};
   ledger_.Removed(removed);
-  ledger_.AddRemoved(removed);
+  ledger_.AddListed(removed);
   auto uses = ledger_.List("", 10);
   ASSERT_EQ(uses.size(), 1u);
   EXPECT_EQ(uses[0].files, 0u);
@@ -172,7 +172,7 @@ TEST_F(SpaceLedgerTest, ARemovedFileCountsOnceAndRefusesNothing) {
   EXPECT_TRUE(ledger_.MayHold("runs/c.h5", {9 * kMiB, 9 * kMiB}, "").ok());
   Measure("runs/b.h5", 9, 9);
   EXPECT_EQ(ledger_.OldestRemovedBeyondLimit(), std::nullopt) << "live files need no space of them";
-  ledger_.AddRemoved({"id-2", "runs/b.h5", absl::FromUnixSeconds(2), 1 * kMiB});
+  ledger_.AddListed({"id-2", "runs/b.h5", absl::FromUnixSeconds(2), 1 * kMiB});
   ASSERT_TRUE(ledger_.OldestRemovedBeyondLimit().has_value());
   EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-1");
   ledger_.DropRemoved("id-1");
@@ -181,16 +181,29 @@ TEST_F(SpaceLedgerTest, ARemovedFileCountsOnceAndRefusesNothing) {
   EXPECT_EQ(ledger_.List("", 10)[0].removed_bytes, 1 * kMiB);
 }
 
+TEST_F(SpaceLedgerTest, AListThatIsOlderBringsNoRemovedFileBack) {
+  Start({Rule("runs", 10)});
+  const RemovedSpace removed{"id-1", "runs/a.h5", absl::FromUnixSeconds(1), 6 * kMiB};
+  ledger_.AddListed(removed);
+  ledger_.BeginListing();
+  ledger_.DropRemoved("id-1");  // As by an undelete.
+  ledger_.AddListed(removed);
+  EXPECT_THAT(ledger_.RemovedIds(), IsEmpty());
+  ledger_.EndListing();
+  ledger_.AddListed(removed);
+  EXPECT_THAT(ledger_.RemovedIds(), ElementsAre("id-1"));
+}
+
 TEST_F(SpaceLedgerTest, WhereOnlyBytesAreTooManyARemovedFileWithoutAnyStays) {
   QuotaRule rule = Rule("runs", 20, 0, 3);
   rule.removed_bytes = 10 * kMiB;
   Start({rule});
-  ledger_.AddRemoved({"id-1", "runs/a.h5", absl::FromUnixSeconds(1), 0});
-  ledger_.AddRemoved({"id-2", "runs/b.h5", absl::FromUnixSeconds(2), 6 * kMiB});
-  ledger_.AddRemoved({"id-3", "runs/c.h5", absl::FromUnixSeconds(3), 6 * kMiB});
+  ledger_.AddListed({"id-1", "runs/a.h5", absl::FromUnixSeconds(1), 0});
+  ledger_.AddListed({"id-2", "runs/b.h5", absl::FromUnixSeconds(2), 6 * kMiB});
+  ledger_.AddListed({"id-3", "runs/c.h5", absl::FromUnixSeconds(3), 6 * kMiB});
   ASSERT_TRUE(ledger_.OldestRemovedBeyondLimit().has_value());
   EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-2");
-  ledger_.AddRemoved({"id-4", "runs/d.h5", absl::FromUnixSeconds(4), 0});
+  ledger_.AddListed({"id-4", "runs/d.h5", absl::FromUnixSeconds(4), 0});
   EXPECT_EQ(ledger_.OldestRemovedBeyondLimit()->file.id, "id-1") << "files are too many too";
 }
 
