@@ -106,6 +106,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddUndelete(app, context, action);
   AddExport(app, context, action);
   AddRollback(app, context, action);
+  AddRestore(app, context, action);
   AddPrune(app, context, action);
   AddStats(app, context, action);
   AddUsage(app, context, action);

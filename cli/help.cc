@@ -43,6 +43,10 @@ const std::map<std::string_view, std::string_view>& Examples() {
        "h5mirror export run.h5@latest-1 before.h5\n"
        "h5mirror export run.h5@yesterday then.h5"},
       {"rollback", "h5mirror rollback run.h5@12 -m 'calibration was wrong'"},
+      {"restore",
+       "h5mirror restore run.h5@12:/entry/data\n"
+       "h5mirror restore run.h5@yesterday:/entry --as /entry.yesterday --dry-run\n"
+       "h5mirror restore run.h5@12:/entry/data --attribute units --replace"},
       {"prune",
        "h5mirror prune run.h5 --keep-daily 7 --keep-weekly 4 --dry-run\n"
        "h5mirror prune run.h5 --keep-last 10 --keep-tag published"},

@@ -53,6 +53,7 @@ void AddVerify(CLI::App& app, Context& context, const std::vector<std::string>& 
                const VersionOpener& opener, Action& action);
 void AddRecover(CLI::App& app, Context& context, Action& action);
 void AddPush(CLI::App& app, Context& context, Action& action);
+void AddRestore(CLI::App& app, Context& context, Action& action);
 void AddResync(CLI::App& app, Context& context, Action& action);
 void AddAdopt(CLI::App& app, Context& context, Action& action);
 void AddRehome(CLI::App& app, Context& context, Action& action);

@@ -121,12 +121,15 @@ ALLOWED = {
     "cli/login": {"cli/process", "rpc", "base"},
     "cli/exec": {"cli/context", "cli/output", "cli/process", "rpc", "proto", "base"},
     "sync": {"cli/context", "cli/output", "cli/process", "rpc", "proto", "base"},
+    "cli/restore": {"base"},
     "cli/verbs": {
-        "sync", "cli/exec", "cli/login", "cli/context", "cli/output", "cli/process", "rpc", "proto", "base",
+        "sync", "cli/exec", "cli/login", "cli/restore", "cli/context", "cli/output", "cli/process", "rpc", "proto", "base",
     },
     "cli": {"cli/**", "sync", "rpc", "proto", "base"},
     "hdf5": {"base"},
     "h5diff": {"cli/**", "sync", "hdf5", "rpc", "proto", "base"},
+    # It loads the driver, and with it gRPC: none of its own.
+    "h5restore": {"cli/restore", "client_vfd/include", "hdf5", "base"},
     # What it has to mirror it mirrors as the driver's own configuration says.
     "h5edit": {
         "client_vfd/**", "sync", "cli/context", "cli/output", "cli/process", "hdf5", "rpc", "onion_store",

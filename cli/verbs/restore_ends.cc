@@ -1,0 +1,223 @@
+#include "cli/verbs/restore_ends.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "base/remote_origin.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "cli/context/connected_file.h"
+#include "sync/local_file.h"
+#include "sync/push_plan.h"
+
+namespace h5mirror::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// For one call: a loaded server is not away. What flows may flow for as long as it takes.
+constexpr char kTimeout[] = "15s";
+constexpr char kLinger[] = "24h";
+
+absl::StatusOr<fs::path> RealOf(const fs::path& path) {
+  std::error_code error;
+  fs::path real = fs::weakly_canonical(fs::absolute(path, error), error);
+  if (!error) return real;
+  return absl::NotFoundError(StrCat(path.string(), ": ", error.message()));
+}
+
+bool Exists(const fs::path& path) {
+  std::error_code ignored;
+  return fs::exists(path, ignored);
+}
+
+// The file's history lies beside it, and no server has it.
+bool HasOwnHistory(const fs::path& path) {
+  return Exists(RecordDirectory(path) / "index") && !Exists(RecordPath(path));
+}
+
+absl::StatusOr<RestoreTarget> LocalTarget(const fs::path& given) {
+  RestoreTarget target;
+  H5M_ASSIGN_OR_RETURN(target.local, RealOf(given));
+  target.is_new = !Exists(target.local);
+  if (HasOwnHistory(target.local)) {
+    target.kind = RestoreTarget::Kind::kEmbedded;
+  } else {
+    H5M_ASSIGN_OR_RETURN(target.mirrors, ResolveMirrorsOf(target.local.string(), std::nullopt));
+    const bool is_mirrored = target.mirrors.front().record.has_value();
+    if (!is_mirrored) target.mirrors.clear();
+    target.kind = is_mirrored ? RestoreTarget::Kind::kMirrored : RestoreTarget::Kind::kPlain;
+  }
+  if (!target.is_new || target.kind == RestoreTarget::Kind::kPlain) return target;
+  return absl::NotFoundError(StrCat(target.local.string(),
+                                    " is gone, and only what is known of its mirror is there: "
+                                    "h5mirror recover ",
+                                    target.local.string(), " brings it back"));
+}
+
+RestoreTarget OnServer(const RestoreSource& source) {
+  RestoreTarget target;
+  target.kind = RestoreTarget::Kind::kRemote;
+  target.mirrors.push_back(source.file);
+  return target;
+}
+
+// Of a file that was named as the server has it.
+absl::StatusOr<RestoreTarget> TargetOfName(const RestoreSource& source) {
+  const v1::Origin& origin = source.status.origin();
+  if (origin.path().empty() || IsRemoteOrigin(origin.path())) return OnServer(source);
+  H5M_ASSIGN_OR_RETURN(const v1::Origin here, LocalOrigin("/"));
+  if (origin.machine_id() != here.machine_id()) {
+    return absl::FailedPreconditionError(StrCat(
+        source.file.name, " is the mirror of ", origin.host(), ":", origin.path(),
+        ", which a change on the server would part from it: restore it there, or give a file with "
+        "--into"));
+  }
+  if (!Exists(origin.path())) return OnServer(source);
+  return LocalTarget(origin.path());
+}
+
+absl::Status CheckMirror(Context& context, const FileArg& mirror, const std::string& said) {
+  if (mirror.record.has_value() && mirror.record->state == RecordState::kDiverged) {
+    return absl::FailedPreconditionError(
+        StrCat(said, " and its mirror on ", mirror.server,
+               " have diverged: settle that first with h5mirror resync ", said));
+  }
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(mirror));
+  H5M_ASSIGN_OR_RETURN(const v1::GetServerResponse info, client->GetServer(mirror.name));
+  if (std::find(info.rights().begin(), info.rights().end(), "write") == info.rights().end()) {
+    return absl::PermissionDeniedError(StrCat("to restore into ", mirror.name,
+                                              " takes the right \"write\" to it; with --into "
+                                              "LOCAL the right \"read\" is enough"));
+  }
+  H5M_ASSIGN_OR_RETURN(const std::optional<v1::FileStatus> status,
+                       FindServerFile(*client, mirror.name));
+  return status ? CheckNoLease(said, *status) : absl::OkStatus();
+}
+
+std::string Absolute(std::string_view prefix, const std::string& text) {
+  if (!text.starts_with(prefix)) return text;
+  std::error_code error;
+  const fs::path path = fs::absolute(text.substr(prefix.size()), error).lexically_normal();
+  return StrCat(prefix, path.string());
+}
+
+// What all files have in common. The rules of the user's client.toml are for programs, which name
+// files by path: here the name is known.
+DriverKeys CommonKeys(const Context& context, const char* mode, const std::string& root) {
+  DriverKeys keys{{"mode", mode},  {"under", "sec2"},     {"root", root},     {"include", ""},
+                  {"exclude", ""}, {"timeout", kTimeout}, {"linger", kLinger}};
+  const rpc::ClientSettings& client = context.flags().client;
+  if (client.ca.has_value()) keys.emplace_back("ca", Absolute("", *client.ca));
+  if (client.token.has_value()) keys.emplace_back("token", Absolute("@", *client.token));
+  return keys;
+}
+
+}  // namespace
+
+bool RestoreSource::is_embedded() const { return IsEmbeddedAddress(file.server); }
+
+std::string RestoreSource::said() const { return StrCat(file.name, "@", version); }
+
+std::string RestoreTarget::said() const {
+  return kind == Kind::kRemote ? mirrors.front().name : local.string();
+}
+
+absl::StatusOr<RestoreSource> FindRestoreSource(Context& context,
+                                                const std::string& file_at_version) {
+  Context asking(context.flags(), context.streams());
+  H5M_ASSIGN_OR_RETURN(const ConnectedVersion found, ConnectVersion(asking, file_at_version));
+  RestoreSource source;
+  source.file = found;
+  source.version = found.version;
+  source.server = found.client->options().server;
+  v1::GetFileRequest file_request;
+  file_request.set_name(found.name);
+  H5M_ASSIGN_OR_RETURN(source.status, found.client->GetFile(file_request, absl::Seconds(30)));
+  v1::GetVersionRequest version_request;
+  version_request.set_name(found.name);
+  version_request.set_version(found.version);
+  H5M_RETURN_IF_ERROR(found.client->GetVersion(version_request).status());
+  return source;
+}
+
+absl::StatusOr<RestoreTarget> FindRestoreTarget(const RestoreSource& source,
+                                                const std::string& into) {
+  if (!into.empty()) return LocalTarget(into);
+  return source.file.local.empty() ? TargetOfName(source) : LocalTarget(source.file.local);
+}
+
+absl::Status CheckRestoreTarget(Context& context, const RestoreTarget& target, bool changes) {
+  for (const FileArg& mirror : target.mirrors) {
+    const absl::Status checked = CheckMirror(context, mirror, target.said());
+    const bool is_away = absl::IsUnavailable(checked) || absl::IsDeadlineExceeded(checked);
+    if (!checked.ok() && !(is_away && target.mirrors.size() > 1)) return checked;
+    if (!checked.ok()) context.Note(ToStd(checked.message()));
+  }
+  if (!changes || target.local.empty() || target.is_new) return absl::OkStatus();
+  return LocalFile::Open(target.local, FileLock::kExclusive).status();
+}
+
+DriverKeys KeysOfSource(const Context& context, const RestoreSource& source) {
+  DriverKeys keys = CommonKeys(context, "reader", "/");
+  keys.emplace_back("server", source.is_embedded() ? kEmbedded : Absolute("unix:", source.server));
+  if (!source.is_embedded()) keys.emplace_back("name", source.file.name);
+  keys.emplace_back("version", std::to_string(source.version));
+  keys.emplace_back("agent", "off");
+  return keys;
+}
+
+DriverKeys KeysOfTarget(const Context& context, const RestoreSource& source,
+                        const RestoreTarget& target, const std::string& comment) {
+  using Kind = RestoreTarget::Kind;
+  const Kind kind = target.kind;
+  const char* const mode = kind == Kind::kPlain    ? "off"
+                           : kind == Kind::kRemote ? "remote"
+                                                   : "mirror";
+  DriverKeys keys = CommonKeys(context, mode, "/");
+  // Nothing of the metadata that leads to the copy is in the file before the last flush.
+  keys.emplace_back("metadata", "memory");
+  if (kind == Kind::kPlain) return keys;
+  keys.emplace_back("comment", comment);
+  keys.emplace_back("ack_commit", "durable");
+  keys.emplace_back("version_min_interval", "0s");
+  if (kind == Kind::kEmbedded) {
+    keys.emplace_back("server", kEmbedded);
+    return keys;
+  }
+  keys.emplace_back("name", target.mirrors.front().name);
+  const bool is_of_flag = kind == Kind::kRemote ||
+                          (target.mirrors.size() == 1 && context.flags().client.server.has_value());
+  std::vector<std::string> servers;
+  for (const FileArg& mirror : target.mirrors) {
+    const std::string& server = kind == Kind::kRemote ? source.server
+                                : is_of_flag          ? *context.flags().client.server
+                                                      : mirror.server;
+    servers.push_back(Absolute("unix:", server));
+  }
+  keys.emplace_back("server", absl::StrJoin(servers, ","));
+  return keys;
+}
+
+std::string TomlOf(const DriverKeys& keys) {
+  std::string text;
+  for (const auto& [key, value] : keys) {
+    StrAppend(&text, key, " = \"");
+    for (const char each : value) {
+      const bool is_plain = static_cast<unsigned char>(each) >= 0x20 && each != 0x7f;
+      if (each == '"' || each == '\\') {
+        StrAppend(&text, "\\", std::string(1, each));
+      } else if (is_plain) {
+        text.push_back(each);
+      } else {
+        text += absl::StrFormat("\\u%04x", static_cast<unsigned char>(each));
+      }
+    }
+    StrAppend(&text, "\"\n");
+  }
+  return text;
+}
+
+}  // namespace h5mirror::tools

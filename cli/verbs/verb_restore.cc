@@ -1,0 +1,328 @@
+// h5mirror restore: one object of a version comes back.
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "base/errno_status.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "cli/context/file_at_version.h"
+#include "cli/context/object_at_version.h"
+#include "cli/output/progress.h"
+#include "cli/process/child.h"
+#include "cli/process/install_dirs.h"
+#include "cli/process/io.h"
+#include "cli/restore/restore_job.h"
+#include "cli/verbs/restore_ends.h"
+#include "cli/verbs/verbs.h"
+
+namespace h5mirror::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A copy takes as long as it takes.
+constexpr absl::Duration kForever = absl::Hours(24 * 365);
+
+struct Options {
+  std::string object;
+  std::string into;
+  std::string as;
+  std::vector<std::string> attributes;
+  std::string comment;
+  bool replace = false;
+  bool dry_run = false;
+};
+
+struct Restore {
+  std::string path;
+  std::string as;
+  std::vector<std::string> attributes;
+  RestoreSource source;
+  RestoreTarget target;
+  std::string comment;
+};
+
+// Files that only this user can read, for the helper: they may hold a token.
+class JobDirectory {
+ public:
+  static absl::StatusOr<std::unique_ptr<JobDirectory>> Make() {
+    std::error_code error;
+    std::string path = (fs::temp_directory_path(error) / "h5mirror-restore-XXXXXX").string();
+    if (mkdtemp(path.data()) == nullptr) return ErrnoToStatus(errno, StrCat("make ", path));
+    return std::unique_ptr<JobDirectory>(new JobDirectory(path));
+  }
+  JobDirectory(const JobDirectory&) = delete;
+  ~JobDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+
+  // The path of a new file.
+  absl::StatusOr<std::string> Write(const char* name, const std::string& text) const {
+    const std::string path = (path_ / name).string();
+    const OwnedFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (file.get() < 0) return ErrnoToStatus(errno, StrCat("make ", path));
+    H5M_RETURN_IF_ERROR(PwriteAll(file.get(), 0, text, path));
+    return path;
+  }
+
+ private:
+  explicit JobDirectory(fs::path path) : path_(std::move(path)) {}
+  const fs::path path_;
+};
+
+std::string CommentOf(const Restore& restore, const Options& options) {
+  if (!options.comment.empty()) return options.comment;
+  std::string what = restore.path;
+  if (!restore.attributes.empty()) {
+    what = StrCat("attribute ", absl::StrJoin(restore.attributes, ", "), " of ", restore.path);
+  }
+  const std::string as = restore.as == restore.path ? "" : StrCat(" as ", restore.as);
+  const std::string from =
+      options.into.empty() ? StrCat("version ", restore.source.version) : restore.source.said();
+  return StrCat("restore of ", what, as, " from ", from);
+}
+
+absl::StatusOr<Restore> MakePlan(Context& context, const Options& options) {
+  Restore restore;
+  H5M_ASSIGN_OR_RETURN(const ObjectAtVersion object,
+                       ParseObjectAtVersion(options.object, context.streams().zone));
+  restore.path = restore.as = object.path;
+  if (!options.as.empty()) {
+    H5M_ASSIGN_OR_RETURN(restore.as, PathInFile(options.as));
+  }
+  for (const std::string& name : options.attributes) {
+    auto& all = restore.attributes;
+    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(name);
+  }
+  if (restore.attributes.empty() && (restore.path == "/" || restore.as == "/")) {
+    return absl::InvalidArgumentError(
+        StrCat("'", options.object,
+               "': the root group is the whole file: h5mirror rollback and "
+               "recover bring that back; --attribute its attributes"));
+  }
+  H5M_ASSIGN_OR_RETURN(restore.source, FindRestoreSource(context, object.file_at_version));
+  H5M_ASSIGN_OR_RETURN(restore.target, FindRestoreTarget(restore.source, options.into));
+  Context asking(context.flags(), context.streams());
+  H5M_RETURN_IF_ERROR(CheckRestoreTarget(asking, restore.target, !options.dry_run));
+  restore.comment = CommentOf(restore, options);
+  return restore;
+}
+
+absl::StatusOr<RestoreJob> JobOf(Context& context, const Restore& restore, const Options& options,
+                                 const JobDirectory& directory) {
+  const RestoreSource& source = restore.source;
+  const RestoreTarget& target = restore.target;
+  const bool is_remote = target.kind == RestoreTarget::Kind::kRemote;
+  RestoreJob job;
+  H5M_ASSIGN_OR_RETURN(const fs::path plugin_dir, FindPluginDir(context.flags().plugin_dir));
+  job.plugin_dir = plugin_dir.string();
+  H5M_ASSIGN_OR_RETURN(const std::string source_config,
+                       directory.Write("source.toml", TomlOf(KeysOfSource(context, source))));
+  job.source = {source.said(),
+                source.is_embedded() ? PathOfEmbedded(source.file.server).string()
+                                     : StrCat("/", source.file.name),
+                "@" + source_config};
+  job.target = {target.said(), is_remote ? StrCat("/", source.file.name) : target.local.string(),
+                ""};
+  if (!options.dry_run || is_remote) {
+    DriverKeys keys = KeysOfTarget(context, source, target, restore.comment);
+    H5M_ASSIGN_OR_RETURN(const std::string config, directory.Write("target.toml", TomlOf(keys)));
+    job.target.config = "@" + config;
+  }
+  job.makes_target = target.is_new;
+  job.through_scratch = source.is_embedded() && target.kind == RestoreTarget::Kind::kEmbedded &&
+                        PathOfEmbedded(source.file.server) == target.local;
+  job.path = restore.path;
+  job.as = restore.as;
+  job.attributes = restore.attributes;
+  job.replaces = options.replace;
+  job.dry_run = options.dry_run;
+  if (!options.dry_run && !is_remote) job.grows = target.local.string();
+  return job;
+}
+
+absl::StatusOr<RestoreResult> RunHelper(Context& context, const RestoreJob& job,
+                                        const JobDirectory& directory) {
+  const auto helper_file = FindHelper(kRestoreHelperFile);
+  if (!helper_file.ok()) {
+    return absl::NotFoundError(
+        StrCat("restore works on HDF5 files with a helper that is built where there is HDF5 1.14 "
+               "or later: ",
+               ToStd(helper_file.status().message())));
+  }
+  H5M_ASSIGN_OR_RETURN(const std::string job_file, directory.Write("job", EncodeJob(job)));
+  H5M_ASSIGN_OR_RETURN(const auto helper, Helper::Start({helper_file->string(), job_file}));
+  Progress progress(context.streams(), StrCat("restore ", job.path, " into ", job.target.said), 0);
+  while (true) {
+    const absl::StatusOr<std::string> line = helper->ReadLine(kForever);
+    if (!line.ok()) {
+      return absl::InternalError(
+          StrCat(helper_file->string(), " ended before it was done: ", job.target.said,
+                 " is as at its last flush, and h5mirror status tells how its mirror stands"));
+    }
+    const std::string_view text = *line;
+    uint64_t bytes = 0;
+    if (text.starts_with(kResultLine)) return DecodeResult(text.substr(kResultLine.size()));
+    if (text.starts_with(kProgressLine) &&
+        absl::SimpleAtoi(ToAbsl(text.substr(kProgressLine.size())), &bytes)) {
+      progress.Update(bytes);
+    }
+  }
+}
+
+// The version that came of it; unset: none is known.
+absl::StatusOr<std::optional<int64_t>> NewVersion(Context& context, const Restore& restore) {
+  using Kind = RestoreTarget::Kind;
+  const RestoreTarget& target = restore.target;
+  if (target.kind == Kind::kPlain) return std::nullopt;
+  if (target.kind == Kind::kMirrored) {
+    H5M_ASSIGN_OR_RETURN(const auto records, FindLocalRecords(target.local));
+    std::optional<int64_t> version;
+    for (const FoundRecord& found : records) {
+      if (found.record.state == RecordState::kClean) {
+        if (!version) version = found.record.version;
+        continue;
+      }
+      context.Note(StrCat(target.said(), " has the object, and its mirror on ", found.record.server,
+                          " is ", RecordStateName(found.record.state),
+                          found.record.detail.empty() ? "" : ": ", found.record.detail,
+                          "; h5mirror resync ", target.said(), " brings it level"));
+    }
+    return version;
+  }
+  Context asking(context.flags(), context.streams());
+  FileArg file;
+  if (target.kind == Kind::kEmbedded) {
+    H5M_ASSIGN_OR_RETURN(file, ResolveFileArg(target.local.string(), std::nullopt));
+  } else {
+    file = restore.source.file;
+  }
+  H5M_ASSIGN_OR_RETURN(rpc::Client * client, asking.Connect(file));
+  v1::GetFileRequest request;
+  request.set_name(file.name);
+  H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, client->GetFile(request, absl::Seconds(30)));
+  return status.newest_version().version();
+}
+
+const char* ActionOf(const RestoreResult& result, const Options& options) {
+  if (options.dry_run) return result.replaced ? "would_replace" : "would_restore";
+  return result.replaced ? "replaced" : "restored";
+}
+
+Json ReportJson(const Restore& restore, const RestoreResult& result, const Options& options,
+                const std::optional<int64_t>& version) {
+  Json lost = Json::array();
+  for (const LostReferences& each : result.lost) {
+    lost.push_back({{"object", each.object}, {"leads_to", each.leads_to}, {"count", each.count}});
+  }
+  return Json{{"file", restore.source.file.name},
+              {"from_version", restore.source.version},
+              {"path", restore.path},
+              {"as", restore.as},
+              {"into", restore.target.said()},
+              {"action", ActionOf(result, options)},
+              {"kind", result.kind},
+              {"attribute_names", restore.attributes},
+              {"objects", result.objects},
+              {"links", result.links},
+              {"attributes", result.attributes},
+              {"bytes", result.bytes},
+              {"made_groups", result.made_groups},
+              {"other_names", result.other_names},
+              {"references", result.references},
+              {"led_over", result.led_over},
+              {"lost_references", lost},
+              {"version", version ? Json(*version) : Json(nullptr)},
+              {"dry_run", options.dry_run}};
+}
+
+std::string Count(uint64_t count, const char* what) {
+  return StrCat(count, " ", what, count == 1 ? "" : "s");
+}
+
+std::string ReportText(const Restore& restore, const RestoreResult& result, const Options& options,
+                       const std::optional<int64_t>& version) {
+  std::string text = StrCat(options.dry_run ? "would " : "",
+                            result.replaced   ? (options.dry_run ? "replace " : "replaced ")
+                            : options.dry_run ? "restore "
+                                              : "restored ");
+  if (restore.attributes.empty()) {
+    StrAppend(&text, result.kind, " ", restore.as);
+  } else {
+    StrAppend(&text, "attribute ", absl::StrJoin(restore.attributes, ", "), " of ", restore.as);
+  }
+  StrAppend(&text, " of ", restore.target.said(), " from ", restore.source.said(),
+            restore.as == restore.path ? "" : StrCat(":", restore.path));
+  if (restore.attributes.empty() && result.objects > 0) {
+    StrAppend(&text, " (", Count(result.objects, "object"), ", ", HumanBytes(result.bytes), ")");
+  }
+  if (version) StrAppend(&text, ": version ", *version);
+  return text;
+}
+
+void NoteRest(Context& context, const Restore& restore, const RestoreResult& result,
+              const Options& options) {
+  if (result.other_names > 0) {
+    context.Note(StrCat(Count(result.other_names, "hard link"),
+                        " elsewhere in the file to what was at ", restore.as, " still ",
+                        result.other_names == 1 ? "leads" : "lead", " to the old object"));
+  }
+  for (const LostReferences& each : result.lost) {
+    context.Note(StrCat(Count(each.count, "reference"), " of ", each.object, " to ", each.leads_to,
+                        ", which ", restore.target.said(), " does not have, ",
+                        options.dry_run ? "would become" : "became",
+                        " null; restore that, then this again with --replace"));
+  }
+}
+
+absl::StatusOr<int> RunRestore(Context& context, const Options& options) {
+  H5M_ASSIGN_OR_RETURN(const Restore restore, MakePlan(context, options));
+  H5M_ASSIGN_OR_RETURN(const auto directory, JobDirectory::Make());
+  H5M_ASSIGN_OR_RETURN(const RestoreJob job, JobOf(context, restore, options, *directory));
+  H5M_ASSIGN_OR_RETURN(const RestoreResult result, RunHelper(context, job, *directory));
+  std::optional<int64_t> version;
+  if (!options.dry_run) {
+    auto made = NewVersion(context, restore);
+    if (!made.ok()) context.Note(ToStd(made.status().message()));
+    if (made.ok()) version = *made;
+  }
+  if (context.json()) context.Print(ReportJson(restore, result, options, version));
+  context.Say(ReportText(restore, result, options, version));
+  NoteRest(context, restore, result, options);
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddRestore(CLI::App& app, Context& context, Action& action) {
+  auto options = std::make_shared<Options>();
+  CLI::App* verb = app.add_subcommand(
+      "restore", "Bring one object of a version back: a group, dataset, type, link or attribute");
+  verb->add_option("FILE@VERSION:/PATH", options->object, StrCat("the object in ", kVersionHelp))
+      ->required();
+  verb->add_option("--into", options->into,
+                   "the local HDF5 file to restore into; it is made if it is missing (default: "
+                   "FILE itself)");
+  verb->add_option("--as", options->as, "the path to give it (default: the one that it had)");
+  verb->add_option("--attribute", options->attributes,
+                   "restore only this attribute, of the object that is there; may be repeated")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb->add_flag("--replace", options->replace, "replace what is there");
+  verb->add_flag("--dry-run", options->dry_run, "say what would be done");
+  verb->add_option("-m,--comment", options->comment, "comment of the new version");
+  OnVerb(*verb, context, action, options, RunRestore);
+}
+
+}  // namespace h5mirror::tools

@@ -1,0 +1,68 @@
+// h5mirror-restore, the helper of `h5mirror restore`: a program with HDF5 and the driver, which
+// takes one job (cli/restore/restore_job.h) and tells its result.
+#include <sys/stat.h>
+
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "h5restore/run.h"
+
+namespace h5mirror::restore {
+namespace {
+
+constexpr absl::Duration kBetweenLines = absl::Milliseconds(500);
+
+int64_t SizeOf(const std::string& path) {
+  struct stat st {};
+  return stat(path.c_str(), &st) == 0 ? st.st_size : 0;
+}
+
+// Tells how far a file has grown, while it lives.
+class GrowthTold {
+ public:
+  explicit GrowthTold(const std::string& path) {
+    if (path.empty()) return;
+    thread_ = std::thread([this, path, before = SizeOf(path)] {
+      while (!is_over_.WaitForNotificationWithTimeout(kBetweenLines)) {
+        const int64_t grown = SizeOf(path) - before;
+        if (grown > 0) std::cout << tools::kProgressLine << grown << std::endl;
+      }
+    });
+  }
+  ~GrowthTold() {
+    is_over_.Notify();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  absl::Notification is_over_;
+  std::thread thread_;
+};
+
+absl::StatusOr<tools::RestoreResult> Run(const char* job_file) {
+  std::ifstream file(job_file);
+  std::ostringstream text;
+  text << file.rdbuf();
+  const absl::StatusOr<tools::RestoreJob> job = tools::DecodeJob(text.str());
+  if (!job.ok()) return job.status();
+  const GrowthTold told(job->grows);
+  return RunJob(*job);
+}
+
+}  // namespace
+}  // namespace h5mirror::restore
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::cerr << "h5mirror-restore is a part of `h5mirror restore`, which see\n";
+    return 2;
+  }
+  const auto result = h5mirror::restore::Run(argv[1]);
+  std::cout << h5mirror::tools::kResultLine << h5mirror::tools::EncodeResult(result) << std::endl;
+  return result.ok() ? 0 : 1;
+}

@@ -1,0 +1,275 @@
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "base/hex.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "h5restore/paths.h"
+#include "h5restore/restore.h"
+#include "h5restore/survey.h"
+
+namespace h5mirror::restore {
+namespace {
+
+using hdf5::Check;
+using hdf5::Handle;
+using hdf5::Own;
+using tools::RestoreJob;
+using tools::RestoreResult;
+
+std::string KindOfObject(hid_t object) {
+  switch (H5Iget_type(object)) {
+    case H5I_GROUP:
+      return "group";
+    case H5I_DATASET:
+      return "dataset";
+    default:
+      return "datatype";
+  }
+}
+
+std::string KindOfLink(H5L_type_t type) {
+  return type == H5L_TYPE_SOFT ? "soft link" : type == H5L_TYPE_EXTERNAL ? "external link" : "link";
+}
+
+// Types are only looked for where the copy was told to: a search of the whole target would find one
+// that is equal by chance, and leave out the attributes of the type that is copied.
+H5O_mcdt_search_ret_t NoSearch(void*) { return H5O_MCDT_SEARCH_STOP; }
+
+class ObjectRestore {
+ public:
+  ObjectRestore(const Ends& ends, const RestoreJob& job, Left* left)
+      : ends_(ends), job_(job), left_(*left), source_paths_(ends.source) {
+    left_ = Left::kUntouched;
+    const std::string mark = StrCat("/.h5mirror-restore-", HexOf(RandomBytes16()));
+    hidden_ = mark;
+    hidden_old_ = mark + "-old";
+  }
+
+  absl::StatusOr<RestoreResult> Run() {
+    H5M_RETURN_IF_ERROR(LookAtSource());
+    H5M_RETURN_IF_ERROR(LookAtTarget());
+    map_.emplace(source_paths_, survey_.paths, job_.as, ends_.target, ends_.missing, job_.dry_run);
+    if (job_.dry_run) {
+      H5M_RETURN_IF_ERROR(LeadReferences());
+    } else {
+      const absl::Status done = Change();
+      if (!done.ok()) {
+        TakeBack();
+        return done;
+      }
+    }
+    result_.lost = map_->lost();
+    return result_;
+  }
+
+ private:
+  bool is_link() const { return link_.type != H5L_TYPE_HARD; }
+
+  absl::Status LookAtSource() {
+    auto state = LookAtPath(ends_.source, job_.path, ends_.source_said);
+    if (absl::IsFailedPrecondition(state.status())) {
+      return absl::NotFoundError(state.status().message());
+    }
+    H5M_RETURN_IF_ERROR(state.status());
+    if (!state->is_there) {
+      return absl::NotFoundError(StrCat(ends_.source_said, " has no ", job_.path));
+    }
+    link_ = state->link;
+    if (is_link()) {
+      result_.kind = KindOfLink(link_.type);
+      result_.links = 1;
+      return absl::OkStatus();
+    }
+    const std::string said = StrCat(ends_.source_said, ":", job_.path);
+    object_ = OpenHere(ends_.source, job_.path, H5I_BADID);
+    if (!object_.valid()) return absl::InternalError(StrCat(said, " cannot be opened"));
+    H5M_ASSIGN_OR_RETURN(survey_, TakeSurvey(object_.get(), said, Depth::kValues));
+    result_.kind = KindOfObject(object_.get());
+    result_.objects = survey_.objects.size();
+    result_.links = survey_.links;
+    result_.attributes = survey_.attributes;
+    result_.bytes = survey_.bytes;
+    return absl::OkStatus();
+  }
+
+  absl::Status LookAtTarget() {
+    H5M_ASSIGN_OR_RETURN(const PathState state,
+                         LookAtPath(ends_.target, job_.as, ends_.target_said));
+    result_.made_groups = state.makes;
+    result_.replaced = state.is_there;
+    old_link_ = state.link;
+    if (!state.is_there) return absl::OkStatus();
+    if (!job_.replaces) {
+      return absl::AlreadyExistsError(StrCat(ends_.target_said, " has ", job_.as,
+                                             " already, and nothing was changed: --replace "
+                                             "replaces it, --as /OTHER/PATH restores beside it"));
+    }
+    if (old_link_.type != H5L_TYPE_HARD) return absl::OkStatus();
+    H5M_ASSIGN_OR_RETURN(const Handle old,
+                         Own(H5Oopen(ends_.target, job_.as.c_str(), H5P_DEFAULT), job_.as));
+    H5M_ASSIGN_OR_RETURN(const H5O_info2_t info, InfoOf(old.get(), job_.as));
+    result_.other_names = info.rc > 1 ? info.rc - 1 : 0;
+    H5M_ASSIGN_OR_RETURN(gone_, GoneWith(old.get(), job_.as));
+    return absl::OkStatus();
+  }
+
+  absl::Status Change() {
+    left_ = Left::kTakenBack;
+    H5M_ASSIGN_OR_RETURN(const Handle links, LinkProperties(link_.cset));
+    H5M_RETURN_IF_ERROR(Copy(links.get()));
+    copied_ = true;
+    if (result_.replaced) {
+      H5M_RETURN_IF_ERROR(Move(job_.as, hidden_old_, old_link_.cset));
+      moved_old_ = true;
+    }
+    H5M_RETURN_IF_ERROR(Move(hidden_, job_.as, link_.cset));
+    moved_new_ = true;
+    H5M_RETURN_IF_ERROR(LeadReferences());
+    if (!result_.replaced) return absl::OkStatus();
+    left_ = Left::kTorn;
+    H5M_RETURN_IF_ERROR(LeadOver());
+    return Check(H5Ldelete(ends_.target, hidden_old_.c_str(), H5P_DEFAULT),
+                 StrCat(ends_.target_said, ": remove the old ", job_.as));
+  }
+
+  absl::Status Copy(hid_t links) {
+    const std::string what =
+        StrCat("copy ", job_.path, " of ", ends_.source_said, " into ", ends_.target_said);
+    if (is_link()) {
+      return Check(H5Lcopy(ends_.source, job_.path.c_str(), ends_.target, hidden_.c_str(), links,
+                           H5P_DEFAULT),
+                   what);
+    }
+    H5M_ASSIGN_OR_RETURN(const Handle how, Own(H5Pcreate(H5P_OBJECT_COPY), what));
+    H5M_RETURN_IF_ERROR(TakeTypes(how.get()));
+    return Check(
+        H5Ocopy(ends_.source, job_.path.c_str(), ends_.target, hidden_.c_str(), how.get(), links),
+        what);
+  }
+
+  // Committed types that lie elsewhere in the source, and by the same path in the target, stay one
+  // type with those that use it there.
+  absl::Status TakeTypes(hid_t how) {
+    bool takes = false;
+    for (const std::string& token : survey_.types) {
+      H5M_ASSIGN_OR_RETURN(const std::string path, source_paths_.Find(token));
+      if (path.empty() || IsAlsoInside(path)) continue;
+      if (ends_.missing == Missing::kStand) H5M_RETURN_IF_ERROR(CopyType(path));
+      H5M_RETURN_IF_ERROR(Check(H5Padd_merge_committed_dtype_path(how, path.c_str()), path));
+      takes = true;
+    }
+    if (!takes) return absl::OkStatus();
+    H5M_RETURN_IF_ERROR(Check(H5Pset_mcdt_search_cb(how, NoSearch, nullptr), "set a search"));
+    return Check(H5Pset_copy_object(how, H5O_COPY_MERGE_COMMITTED_DTYPE_FLAG), "set a flag");
+  }
+
+  // An equal type below the object would become that other one, without its own attributes.
+  bool IsAlsoInside(const std::string& path) const {
+    const Handle type(H5Topen2(ends_.source, path.c_str(), H5P_DEFAULT));
+    for (const Surveyed& each : survey_.objects) {
+      if (each.type != H5O_TYPE_NAMED_DATATYPE) continue;
+      const Handle inside(H5Oopen(object_.get(), each.path.c_str(), H5P_DEFAULT));
+      if (H5Tequal(type.get(), inside.get()) != 0) return true;
+    }
+    return false;
+  }
+
+  absl::Status CopyType(const std::string& path) {
+    H5M_ASSIGN_OR_RETURN(const PathState state, LookAtPath(ends_.target, path, ends_.target_said));
+    if (state.is_there) return absl::OkStatus();
+    H5M_ASSIGN_OR_RETURN(const Handle links, LinkProperties(H5T_CSET_UTF8));
+    return Check(
+        H5Ocopy(ends_.source, path.c_str(), ends_.target, path.c_str(), H5P_DEFAULT, links.get()),
+        path);
+  }
+
+  absl::Status Move(const std::string& from, const std::string& to, H5T_cset_t character_set) {
+    H5M_ASSIGN_OR_RETURN(const Handle links, LinkProperties(character_set));
+    return Check(
+        H5Lmove(ends_.target, from.c_str(), ends_.target, to.c_str(), links.get(), H5P_DEFAULT),
+        StrCat(ends_.target_said, ": move ", from, " to ", to));
+  }
+
+  absl::Status LeadReferences() {
+    for (const Surveyed& each : survey_.objects) {
+      if (!each.has_references()) continue;
+      const std::string path = Below(job_.as, each.path);
+      H5M_ASSIGN_OR_RETURN(const Handle from,
+                           Own(H5Oopen(object_.get(), each.path.c_str(), H5P_DEFAULT), path));
+      Handle to;
+      if (!job_.dry_run) {
+        H5M_ASSIGN_OR_RETURN(to, Own(H5Oopen(ends_.target, path.c_str(), H5P_DEFAULT), path));
+      }
+      map_->set_object(path);
+      H5M_ASSIGN_OR_RETURN(const uint64_t led,
+                           RewriteReferences(from.get(), to.get(), each, path, *map_));
+      result_.references += led;
+    }
+    return absl::OkStatus();
+  }
+
+  // What ends with the old object needs nothing, and the copy has been seen to.
+  bool IsDone(const Surveyed& object, const std::string& path) const {
+    return gone_.contains(object.token) || path == job_.as ||
+           absl::StartsWith(path, StrCat(job_.as, "/"));
+  }
+
+  absl::Status LeadOver() {
+    if (gone_.empty()) return absl::OkStatus();
+    ReplacedMap map(ends_.target, gone_, job_.as);
+    H5M_ASSIGN_OR_RETURN(const Survey all, TakeSurvey(ends_.target, "/", Depth::kValues));
+    for (const Surveyed& each : all.objects) {
+      const std::string path = Below("/", each.path);
+      if (!each.has_references() || IsDone(each, path)) continue;
+      H5M_ASSIGN_OR_RETURN(const Handle object,
+                           Own(H5Oopen(ends_.target, path.c_str(), H5P_DEFAULT), path));
+      H5M_ASSIGN_OR_RETURN(const uint64_t led,
+                           RewriteReferences(object.get(), object.get(), each, path, map));
+      result_.led_over += led;
+    }
+    return absl::OkStatus();
+  }
+
+  void TakeBack() {
+    if (left_ != Left::kTakenBack) return;
+    bool went_well = true;
+    const auto remove = [&](const std::string& path) {
+      went_well = H5Ldelete(ends_.target, path.c_str(), H5P_DEFAULT) >= 0 && went_well;
+    };
+    if (moved_new_) {
+      remove(job_.as);
+      for (auto made = result_.made_groups.rbegin(); made != result_.made_groups.rend(); ++made) {
+        remove(*made);
+      }
+    } else if (copied_) {
+      remove(hidden_);
+    }
+    if (moved_old_) went_well = Move(hidden_old_, job_.as, old_link_.cset).ok() && went_well;
+    H5Eclear2(H5E_DEFAULT);
+    if (!went_well) left_ = Left::kTorn;
+  }
+
+  const Ends& ends_;
+  const RestoreJob& job_;
+  Left& left_;
+  PathsOfFile source_paths_;
+  std::string hidden_, hidden_old_;
+  H5L_info2_t link_{}, old_link_{};
+  Handle object_;  // of the source; invalid for a link
+  Survey survey_;  // of it
+  absl::flat_hash_map<std::string, std::string> gone_;
+  std::optional<CopyMap> map_;
+  bool copied_ = false, moved_old_ = false, moved_new_ = false;
+  RestoreResult result_;
+};
+
+}  // namespace
+
+absl::StatusOr<RestoreResult> RestoreObject(const Ends& ends, const RestoreJob& job, Left* left) {
+  return ObjectRestore(ends, job, left).Run();
+}
+
+}  // namespace h5mirror::restore

@@ -1,0 +1,16 @@
+// One job of the CLI.
+#ifndef H5MIRROR_H5RESTORE_RUN_H_
+#define H5MIRROR_H5RESTORE_RUN_H_
+
+#include "absl/status/statusor.h"
+#include "cli/restore/restore_job.h"
+
+namespace h5mirror::restore {
+
+// Errors: those of RestoreObject(), RestoreAttributes() and OpenFile(). The target is as it was
+// then, unless the message says otherwise.
+absl::StatusOr<tools::RestoreResult> RunJob(const tools::RestoreJob& job);
+
+}  // namespace h5mirror::restore
+
+#endif  // H5MIRROR_H5RESTORE_RUN_H_

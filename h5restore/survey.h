@@ -1,0 +1,55 @@
+// What lies in and below an object: names, sizes, and where references are.
+#ifndef H5MIRROR_H5RESTORE_SURVEY_H_
+#define H5MIRROR_H5RESTORE_SURVEY_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "hdf5/handle.h"
+
+namespace h5mirror::restore {
+
+// Which object of a file it is: HDF5's token, as bytes.
+std::string TokenOf(const H5O_info2_t& info);
+// The same of an open object. kInternal: HDF5 does not know.
+absl::StatusOr<H5O_info2_t> InfoOf(hid_t object, std::string_view what);
+
+struct Surveyed {
+  std::string path;  // below the object that the survey is of; "." is that itself
+  H5O_type_t type = H5O_TYPE_UNKNOWN;
+  std::string token;
+  // Where elements have references in them, at any depth.
+  bool data_has_references = false;
+  std::vector<std::string> attributes_with_references;
+
+  bool has_references() const { return data_has_references || !attributes_with_references.empty(); }
+};
+
+struct Survey {
+  std::vector<Surveyed> objects;                        // each once, parents first
+  absl::flat_hash_map<std::string, std::string> paths;  // by token
+  std::vector<std::string>
+      types;           // tokens of committed types that lie elsewhere, and are used here
+  uint64_t links = 0;  // soft, external and others that are not hard
+  uint64_t attributes = 0;
+  uint64_t bytes = 0;  // of raw data, as stored
+};
+
+enum class Depth {
+  kNames,   // objects and paths only, by a look at each header
+  kValues,  // all
+};
+
+// Goes through hard links only. `what` names the object for messages. kInternal: what HDF5 says.
+absl::StatusOr<Survey> TakeSurvey(hid_t object, std::string_view what, Depth depth);
+
+// "/a" and "b" are "/a/b"; "." is the object itself.
+std::string Below(const std::string& path, std::string_view below);
+
+}  // namespace h5mirror::restore
+
+#endif  // H5MIRROR_H5RESTORE_SURVEY_H_
