@@ -95,39 +95,7 @@ absl::StatusOr<Lead> CopyMap::Find(const Referenced& from) {
   H5M_ASSIGN_OR_RETURN(const std::string path, source_.Find(token));
   if (path.empty()) return Lost("an object without a name");
   Handle object = OpenHere(target_, path, from.kind);
-  if (CanTake(from, object)) return To(std::move(object));
-  if (missing_ == Missing::kNull) return Lost(path);
-  H5M_ASSIGN_OR_RETURN(object, StandIn(from, path));
-  return To(std::move(object));
-}
-
-absl::StatusOr<Handle> CopyMap::StandIn(const Referenced& from, const std::string& path) const {
-  H5M_ASSIGN_OR_RETURN(const Handle links, LinkProperties(H5T_CSET_UTF8));
-  if (from.kind == H5I_GROUP) {
-    return Own(H5Gcreate2(target_, path.c_str(), links.get(), H5P_DEFAULT, H5P_DEFAULT), path);
-  }
-  H5M_ASSIGN_OR_RETURN(
-      const Handle type,
-      Own(from.kind == H5I_DATASET ? H5Tcopy(H5T_NATIVE_INT8) : H5Tcopy(from.object), path));
-  if (from.kind != H5I_DATASET) {
-    H5M_RETURN_IF_ERROR(
-        Check(H5Tcommit2(target_, path.c_str(), type.get(), links.get(), H5P_DEFAULT, H5P_DEFAULT),
-              path));
-    return Own(H5Oopen(target_, path.c_str(), H5P_DEFAULT), path);
-  }
-  // Space is only taken for data that is written.
-  H5M_ASSIGN_OR_RETURN(const Handle whole, Own(H5Dget_space(from.object), path));
-  std::vector<hsize_t> dims(
-      static_cast<size_t>(std::max(H5Sget_simple_extent_ndims(whole.get()), 0)));
-  H5Sget_simple_extent_dims(whole.get(), dims.data(), nullptr);
-  H5M_ASSIGN_OR_RETURN(
-      const Handle space,
-      Own(dims.empty() ? H5Screate(H5S_SCALAR)
-                       : H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr),
-          path));
-  return Own(H5Dcreate2(target_, path.c_str(), type.get(), space.get(), links.get(), H5P_DEFAULT,
-                        H5P_DEFAULT),
-             path);
+  return CanTake(from, object) ? To(std::move(object)) : Lost(path);
 }
 
 Lead CopyMap::Lost(std::string leads_to) {

@@ -18,12 +18,6 @@
 
 namespace h5mirror::restore {
 
-// The effect of an object that a reference leads to and the target lacks.
-enum class Missing {
-  kNull,   // the reference becomes null, and is told of
-  kStand,  // an empty object is made in its place: of a file between source and target
-};
-
 // Paths of the objects of a file, found when they are first asked for: it takes a look at each.
 class PathsOfFile {
  public:
@@ -38,26 +32,23 @@ class PathsOfFile {
 
 // References of a restored object. One to the object or below it leads to the same of the copy; one
 // to anything else leads to what has its path in the target, if that is of the same kind and, for a
-// region, large enough.
+// region, large enough. Else it becomes null, and lost() tells of it.
 class CopyMap final : public ReferenceMap {
  public:
   // `inside`: the paths, by token, of what is copied to `copy_path` of the target. All must outlive
   // it. A dry run makes nothing: the copy is not there.
   CopyMap(PathsOfFile& source, const absl::flat_hash_map<std::string, std::string>& inside,
-          std::string copy_path, hid_t target, Missing missing, bool dry_run)
+          std::string copy_path, hid_t target, bool dry_run)
       : source_(source),
         inside_(inside),
         copy_path_(std::move(copy_path)),
         target_(target),
-        missing_(missing),
         dry_run_(dry_run) {}
 
   // The object whose references come next, for lost().
   void set_object(std::string path) { object_ = std::move(path); }
   absl::StatusOr<Lead> Find(const Referenced& from) override;
   std::vector<tools::LostReferences> lost() const;
-  // Makes an empty object of the same kind at a path of the target.
-  absl::StatusOr<hdf5::Handle> StandIn(const Referenced& from, const std::string& path) const;
 
  private:
   absl::StatusOr<Lead> Inside(const std::string& below) const;
@@ -67,7 +58,6 @@ class CopyMap final : public ReferenceMap {
   const absl::flat_hash_map<std::string, std::string>& inside_;
   const std::string copy_path_;
   const hid_t target_;
-  const Missing missing_;
   const bool dry_run_;
   std::string object_;
   std::map<std::pair<std::string, std::string>, uint64_t> lost_;

@@ -1,13 +1,8 @@
 #include "h5restore/open_files.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -60,17 +55,10 @@ absl::Status CloseFile(Handle file, const std::string& said) {
 }
 
 absl::StatusOr<Handle> OpenScratch() {
-  const char* const wanted = getenv("TMPDIR");
-  std::string path =
-      StrCat(wanted != nullptr && *wanted != '\0' ? wanted : "/tmp", "/h5mirror-restore-XXXXXX");
-  const int made = mkstemp(path.data());
-  if (made < 0) return ErrnoToStatus(errno, StrCat("make ", path));
-  close(made);
+  constexpr char kWhat[] = "make a file in memory";
   H5M_ASSIGN_OR_RETURN(const Handle list, AccessList(""));
-  auto scratch =
-      Own(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, list.get()), StrCat("make ", path));
-  unlink(path.c_str());
-  return scratch;
+  H5M_RETURN_IF_ERROR(Check(H5Pset_fapl_core(list.get(), 1 << 16, false), kWhat));
+  return Own(H5Fcreate("h5mirror-restore", H5F_ACC_TRUNC, H5P_DEFAULT, list.get()), kWhat);
 }
 
 }  // namespace h5mirror::restore

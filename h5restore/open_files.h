@@ -20,7 +20,7 @@ absl::StatusOr<hdf5::Handle> OpenFile(const tools::FileToOpen& file, Access acce
 // changed to the file and its mirror.
 absl::Status CloseFile(hdf5::Handle file, const std::string& said);
 
-// An empty file that has no name, and ends with its handle. In $TMPDIR, else /tmp.
+// An empty file that is in memory only.
 absl::StatusOr<hdf5::Handle> OpenScratch();
 
 }  // namespace h5mirror::restore

@@ -15,7 +15,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/restore/restore_job.h"
-#include "h5restore/maps.h"
 #include "hdf5/handle.h"
 
 namespace h5mirror::restore {
@@ -26,7 +25,6 @@ struct Ends {
   std::string source_said;
   hid_t target = H5I_INVALID_HID;
   std::string target_said;
-  Missing missing = Missing::kNull;
 };
 
 // What an error leaves of the target, as HDF5 has it in memory.

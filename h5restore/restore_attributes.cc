@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "h5restore/maps.h"
 #include "h5restore/paths.h"
 #include "h5restore/restore.h"
 #include "h5restore/survey.h"
@@ -32,7 +33,7 @@ class AttributeRestore {
   absl::StatusOr<RestoreResult> Run() {
     H5M_RETURN_IF_ERROR(OpenBoth());
     for (const std::string& name : job_.attributes) H5M_RETURN_IF_ERROR(LookAt(name));
-    CopyMap map(source_paths_, inside_, job_.as, ends_.target, ends_.missing, job_.dry_run);
+    CopyMap map(source_paths_, inside_, job_.as, ends_.target, job_.dry_run);
     map.set_object(job_.as);
     const absl::Status done = job_.dry_run ? Try(map) : Change(map);
     if (!done.ok()) {
@@ -90,7 +91,7 @@ class AttributeRestore {
   absl::Status Change(CopyMap& map) {
     left_ = Left::kTakenBack;
     for (const std::string& name : job_.attributes) {
-      H5M_RETURN_IF_ERROR(Make(name, map));
+      H5M_RETURN_IF_ERROR(Make(name));
       made_.push_back(mark_ + name);
       H5M_ASSIGN_OR_RETURN(
           const uint64_t led,
@@ -108,13 +109,13 @@ class AttributeRestore {
     return absl::OkStatus();
   }
 
-  absl::Status Make(const std::string& name, CopyMap& map) {
+  absl::Status Make(const std::string& name) {
     const std::string what = StrCat(job_.path, ", attribute ", name);
     H5M_ASSIGN_OR_RETURN(const Handle source,
                          Own(H5Aopen(from_.get(), name.c_str(), H5P_DEFAULT), what));
     H5M_ASSIGN_OR_RETURN(const Handle space, Own(H5Aget_space(source.get()), what));
     H5M_ASSIGN_OR_RETURN(const Handle how, Own(H5Aget_create_plist(source.get()), what));
-    H5M_ASSIGN_OR_RETURN(const Handle type, TypeOf(source.get(), what, map));
+    H5M_ASSIGN_OR_RETURN(const Handle type, TypeOf(source.get(), what));
     const std::string hidden = mark_ + name;
     return Own(H5Acreate2(to_.get(), hidden.c_str(), type.get(), space.get(), how.get(),
                           H5P_DEFAULT),
@@ -123,18 +124,12 @@ class AttributeRestore {
   }
 
   // A committed type is that of the same path in the target, if it is equal.
-  absl::StatusOr<Handle> TypeOf(hid_t attribute, const std::string& what, CopyMap& map) {
+  absl::StatusOr<Handle> TypeOf(hid_t attribute, const std::string& what) {
     H5M_ASSIGN_OR_RETURN(const Handle type, Own(H5Aget_type(attribute), what));
     if (H5Tcommitted(type.get()) > 0) {
-      Referenced committed;
-      committed.object = type.get();
-      committed.kind = H5I_DATATYPE;
-      H5M_ASSIGN_OR_RETURN(committed.info, InfoOf(type.get(), what));
-      H5M_ASSIGN_OR_RETURN(const std::string path, source_paths_.Find(TokenOf(committed.info)));
+      H5M_ASSIGN_OR_RETURN(const H5O_info2_t info, InfoOf(type.get(), what));
+      H5M_ASSIGN_OR_RETURN(const std::string path, source_paths_.Find(TokenOf(info)));
       Handle there = path.empty() ? Handle() : OpenHere(ends_.target, path, H5I_DATATYPE);
-      if (!there.valid() && !path.empty() && ends_.missing == Missing::kStand) {
-        H5M_ASSIGN_OR_RETURN(there, map.StandIn(committed, path));
-      }
       if (there.valid() && H5Tequal(there.get(), type.get()) > 0) return there;
     }
     return Own(H5Tcopy(type.get()), what);

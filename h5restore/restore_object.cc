@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -6,6 +7,7 @@
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "h5restore/maps.h"
 #include "h5restore/paths.h"
 #include "h5restore/restore.h"
 #include "h5restore/survey.h"
@@ -51,7 +53,7 @@ class ObjectRestore {
   absl::StatusOr<RestoreResult> Run() {
     H5M_RETURN_IF_ERROR(LookAtSource());
     H5M_RETURN_IF_ERROR(LookAtTarget());
-    map_.emplace(source_paths_, survey_.paths, job_.as, ends_.target, ends_.missing, job_.dry_run);
+    map_.emplace(source_paths_, survey_.paths, job_.as, ends_.target, job_.dry_run);
     if (job_.dry_run) {
       H5M_RETURN_IF_ERROR(LeadReferences());
     } else {
@@ -157,7 +159,6 @@ class ObjectRestore {
     for (const std::string& token : survey_.types) {
       H5M_ASSIGN_OR_RETURN(const std::string path, source_paths_.Find(token));
       if (path.empty() || IsAlsoInside(path)) continue;
-      if (ends_.missing == Missing::kStand) H5M_RETURN_IF_ERROR(CopyType(path));
       H5M_RETURN_IF_ERROR(Check(H5Padd_merge_committed_dtype_path(how, path.c_str()), path));
       takes = true;
     }
@@ -175,15 +176,6 @@ class ObjectRestore {
       if (H5Tequal(type.get(), inside.get()) != 0) return true;
     }
     return false;
-  }
-
-  absl::Status CopyType(const std::string& path) {
-    H5M_ASSIGN_OR_RETURN(const PathState state, LookAtPath(ends_.target, path, ends_.target_said));
-    if (state.is_there) return absl::OkStatus();
-    H5M_ASSIGN_OR_RETURN(const Handle links, LinkProperties(H5T_CSET_UTF8));
-    return Check(
-        H5Ocopy(ends_.source, path.c_str(), ends_.target, path.c_str(), H5P_DEFAULT, links.get()),
-        path);
   }
 
   absl::Status Move(const std::string& from, const std::string& to, H5T_cset_t character_set) {

@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "h5restore/element_layout.h"
 #include "h5restore/paths.h"
+#include "h5restore/survey.h"
 
 namespace h5mirror::restore {
 namespace {
@@ -66,7 +67,7 @@ class RestoreTest : public testing::Test {
     return NumberAt(Handle(H5Dopen2(target_.get(), path, H5P_DEFAULT)).get());
   }
   absl::StatusOr<RestoreResult> Run() {
-    const Ends ends{source_.get(), "source.h5@1", target_.get(), "target.h5", missing_};
+    const Ends ends{source_.get(), "source.h5@1", target_.get(), "target.h5"};
     return RestoreObject(ends, job_, &left_);
   }
   size_t RootLinks() {
@@ -77,7 +78,6 @@ class RestoreTest : public testing::Test {
 
   Handle source_, target_;
   RestoreJob job_;
-  Missing missing_ = Missing::kNull;
   Left left_ = Left::kUntouched;
 };
 
@@ -139,17 +139,6 @@ TEST_F(RestoreTest, ReferencesLeadToTheCopyToThePathOrNowhere) {
   ASSERT_EQ(result->lost.size(), 1U);
   EXPECT_EQ(result->lost[0].object, "/g/lost");
   EXPECT_EQ(result->lost[0].leads_to, "/gone");
-}
-
-TEST_F(RestoreTest, AStandInTakesThePlaceOfWhatIsMissing) {
-  Group(source_, "/g");
-  Number(source_, "/gone", 2);
-  Reference(source_, "/g/lost", "/gone");
-  missing_ = Missing::kStand;
-  const auto result = Run();
-  ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_TRUE(result->lost.empty());
-  EXPECT_EQ(Referenced(target_, "/g/lost"), Target("/gone"));
 }
 
 TEST_F(RestoreTest, ReferencesToWhatIsReplacedLeadToTheNewOne) {

@@ -34,10 +34,7 @@ struct RestoreJob {
   std::string plugin_dir;
   FileToOpen source;
   FileToOpen target;
-  bool makes_target = false;  // the target is a new file
-  // The target cannot be opened while the source is: what is copied lies in a file of its own
-  // between.
-  bool through_scratch = false;
+  bool makes_target = false;            // the target is a new file
   std::string path;                     // of the object, in the source
   std::string as;                       // and in the target
   std::vector<std::string> attributes;  // not empty: only these, of an object that is there

@@ -141,8 +141,6 @@ absl::StatusOr<RestoreJob> JobOf(Context& context, const Restore& restore, const
     job.target.config = "@" + config;
   }
   job.makes_target = target.is_new;
-  job.through_scratch = source.is_embedded() && target.kind == RestoreTarget::Kind::kEmbedded &&
-                        PathOfEmbedded(source.file.server) == target.local;
   job.path = restore.path;
   job.as = restore.as;
   job.attributes = restore.attributes;

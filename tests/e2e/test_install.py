@@ -105,7 +105,7 @@ def test_every_program_runs(prefix, user):
         assert user.run([name, "--version"]).ok().out.startswith(name), name
         assert "--" in user.run([name, "--help"]).ok().out, name
     helpers = {each.name for each in (prefix / "libexec/h5mirror").iterdir()}
-    assert helpers == {"h5mirror-diff", "hdf5-probe", "h5mirror-exec-audit.so"}
+    assert helpers == {"h5mirror-diff", "h5mirror-restore", "hdf5-probe", "h5mirror-exec-audit.so"}
     assert user.run([prefix / "libexec/h5mirror/h5mirror-diff", "--version"]).ok().out
     library, = (prefix / "lib/h5mirror").glob("libhdf5.so.*")
     assert re.match(r"\d+\.\d+", user.run([prefix / "libexec/h5mirror/hdf5-probe", "version", library]).ok().out)
