@@ -110,6 +110,7 @@ class Rewriter {
       H5Eclear2(H5E_DEFAULT);
       return absl::OkStatus();
     }
+    if (IsOfOtherFile(old)) return absl::OkStatus();  // Its name is all that it has of that.
     const Handle object(H5Ropen_object(&old, H5P_DEFAULT, H5P_DEFAULT));
     const Handle region(type == H5R_DATASET_REGION2 && object.valid()
                             ? H5Ropen_region(&old, H5P_DEFAULT, H5P_DEFAULT)
@@ -123,6 +124,16 @@ class Rewriter {
     }
     H5Rdestroy(&old);
     return Put(at, &made, sizeof made);
+  }
+
+  bool IsOfOtherFile(const H5R_ref_t& reference) const {
+    const auto text = [](auto get) {
+      std::string name(static_cast<size_t>(std::max<ssize_t>(get(nullptr, 0), 0)) + 1, '\0');
+      get(name.data(), name.size());
+      return name;
+    };
+    return text([&](char* out, size_t size) { return H5Rget_file_name(&reference, out, size); }) !=
+           text([&](char* out, size_t size) { return H5Fget_name(from_, out, size); });
   }
 
   absl::Status MakeStandard(H5R_type_t type, const H5R_ref_t& old, hid_t object, hid_t region,

@@ -231,13 +231,10 @@ class ObjectRestore {
     const auto remove = [&](const std::string& path) {
       went_well = H5Ldelete(ends_.target, path.c_str(), H5P_DEFAULT) >= 0 && went_well;
     };
-    if (moved_new_) {
-      remove(job_.as);
-      for (auto made = result_.made_groups.rbegin(); made != result_.made_groups.rend(); ++made) {
-        remove(*made);
-      }
-    } else if (copied_) {
-      remove(hidden_);
+    if (copied_) remove(moved_new_ ? job_.as : hidden_);
+    // A move that fails may have made some of them.
+    for (auto made = result_.made_groups.rbegin(); made != result_.made_groups.rend(); ++made) {
+      if (H5Lexists(ends_.target, made->c_str(), H5P_DEFAULT) > 0) remove(*made);
     }
     if (moved_old_) went_well = Move(hidden_old_, job_.as, old_link_.cset).ok() && went_well;
     H5Eclear2(H5E_DEFAULT);
