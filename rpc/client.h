@@ -44,13 +44,15 @@ class FollowStream {
   virtual bool Read(v1::FollowFileResponse& message) = 0;
   // Ends the stream soon, also a Read() that waits.
   virtual void Cancel() = 0;
-  // Once, after Read() has returned false: why the stream ended; kCancelled after Cancel().
+  // Once, after Read() has returned false: why the stream ended; kCancelled after Cancel();
+  // kUnavailable also if the next call shows a new credential of munge, as it should then.
   virtual absl::Status Finish() = 0;
 };
 
 // Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in their errors.
-// Idempotent calls are retried once after kUnavailable. A call that is refused as its caller asks
-// too often is made again, at longer and longer intervals, for as long as its timeout lasts.
+// Idempotent calls are retried once after kUnavailable, and all once with a new credential of
+// munge, if that one was refused. A call that is refused as its caller asks too often is made
+// again, at longer and longer intervals, for as long as its timeout lasts.
 class Client {
  public:
   // Waits for `connect_timeout` at most, and for `refused_max` where nothing listens. Errors:
