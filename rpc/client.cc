@@ -58,17 +58,17 @@ class Follow final : public FollowStream {
   void Cancel() override { context_.TryCancel(); }
   absl::Status Finish() override {
     finished_ = true;
-    absl::Status status = FromGrpc(reader_->Finish());
-    if (RenewCredential(options_, shown_, status))
-      status = absl::UnavailableError(status.message());
-    return NameServer(options_, status);
+    status_ = FromGrpc(reader_->Finish());
+    return NameServer(options_, status_);
   }
+  bool HasNewCredential() override { return RenewCredential(options_, shown_, status_); }
 
  private:
   const ClientOptions options_;
   const std::unique_ptr<v1::Snapshots::Stub> stub_;
   grpc::ClientContext context_;
   std::string shown_;
+  absl::Status status_;
   std::unique_ptr<grpc::ClientReader<v1::FollowFileResponse>> reader_;
   bool finished_ = false;
 };

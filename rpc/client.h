@@ -44,9 +44,10 @@ class FollowStream {
   virtual bool Read(v1::FollowFileResponse& message) = 0;
   // Ends the stream soon, also a Read() that waits.
   virtual void Cancel() = 0;
-  // Once, after Read() has returned false: why the stream ended; kCancelled after Cancel();
-  // kUnavailable also if the next call shows a new credential of munge, as it should then.
+  // Once, after Read() has returned false: why the stream ended; kCancelled after Cancel().
   virtual absl::Status Finish() = 0;
+  // After Finish() has returned kUnauthenticated: whether the next call shows another credential.
+  virtual bool HasNewCredential() { return false; }
 };
 
 // Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in their errors.
