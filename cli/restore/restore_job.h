@@ -35,6 +35,8 @@ struct RestoreJob {
   FileToOpen source;
   FileToOpen target;
   bool makes_target = false;            // the target is a new file
+  std::string becomes;                  // the name that a new file gets when it is whole
+  bool is_mirrored = false;             // the target has a mirror
   std::string path;                     // of the object, in the source
   std::string as;                       // and in the target
   std::vector<std::string> attributes;  // not empty: only these, of an object that is there

@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/hex.h"
 #include "base/remote_origin.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -64,6 +65,13 @@ RestoreTarget OnServer(const RestoreSource& source) {
   return target;
 }
 
+// The path comes from a writer, who may be another user, and another file may lie there by now.
+bool IsMirroredAs(const RestoreTarget& target, const v1::FileStatus& status) {
+  return std::any_of(target.mirrors.begin(), target.mirrors.end(), [&](const FileArg& mirror) {
+    return mirror.record.has_value() && ToByteString(mirror.record->file_id) == status.file_id();
+  });
+}
+
 // Of a file that was named as the server has it.
 absl::StatusOr<RestoreTarget> TargetOfName(const RestoreSource& source) {
   const v1::Origin& origin = source.status.origin();
@@ -76,7 +84,12 @@ absl::StatusOr<RestoreTarget> TargetOfName(const RestoreSource& source) {
         "--into"));
   }
   if (!Exists(origin.path())) return OnServer(source);
-  return LocalTarget(origin.path());
+  H5M_ASSIGN_OR_RETURN(RestoreTarget target, LocalTarget(origin.path()));
+  if (IsMirroredAs(target, source.status)) return target;
+  return absl::FailedPreconditionError(
+      StrCat(source.file.name, " was written from ", origin.path(),
+             ", but the file that is there now is not the one that the server mirrors: nothing was "
+             "changed; --into LOCAL names the file to restore into"));
 }
 
 // A writer that died may have left bytes that the server lacks. The driver would find that the two
@@ -87,6 +100,20 @@ absl::Status CheckLastWriter(const FileArg& mirror, const std::string& said) {
   return absl::FailedPreconditionError(
       StrCat("the last program that wrote ", said,
              " died: go back to its last cut first, with h5mirror recover ", said));
+}
+
+// What the driver would find when the object is in the file already. It adds changes that a program
+// without the driver has made; those are no matter here.
+absl::Status CheckLevel(const FileArg& mirror, const v1::FileStatus& status,
+                        const std::string& said) {
+  const LocalRecord& record = *mirror.record;
+  const bool is_it = status.file_id() == ToByteString(record.file_id);
+  const bool went_on = record.state == RecordState::kClean && status.last_cut() > record.cut;
+  if (is_it && !went_on) return absl::OkStatus();
+  return absl::FailedPreconditionError(StrCat(
+      said, " and ", status.name(), " on ", mirror.server,
+      is_it ? " have diverged: the mirror was changed" : " have parted: that is another file",
+      "; nothing was changed. h5mirror resync --dry-run ", said, " says how they differ"));
 }
 
 absl::Status CheckMirror(Context& context, const FileArg& mirror, const std::string& said) {
@@ -104,8 +131,26 @@ absl::Status CheckMirror(Context& context, const FileArg& mirror, const std::str
   }
   H5M_ASSIGN_OR_RETURN(const std::optional<v1::FileStatus> status,
                        FindServerFile(*client, mirror.name));
-  if (status.has_value()) H5M_RETURN_IF_ERROR(CheckNoLease(said, *status));
-  return CheckLastWriter(mirror, said);
+  if (!status.has_value()) {
+    return absl::FailedPreconditionError(StrCat(mirror.name, " is not on ", mirror.server,
+                                                " any more: h5mirror status ", said,
+                                                " says what became of it"));
+  }
+  H5M_RETURN_IF_ERROR(CheckNoLease(said, *status));
+  H5M_RETURN_IF_ERROR(CheckLastWriter(mirror, said));
+  return mirror.record.has_value() ? CheckLevel(mirror, *status, said) : absl::OkStatus();
+}
+
+// The driver takes one name for all of them.
+absl::Status CheckNames(const RestoreTarget& target) {
+  for (const FileArg& mirror : target.mirrors) {
+    const FileArg& first = target.mirrors.front();
+    if (mirror.name == first.name) continue;
+    return absl::FailedPreconditionError(
+        StrCat(target.said(), " is ", first.name, " on ", first.server, " and ", mirror.name,
+               " on ", mirror.server, ": give both one name with h5mirror mv"));
+  }
+  return absl::OkStatus();
 }
 
 std::string Absolute(std::string_view prefix, const std::string& text) {
@@ -161,8 +206,16 @@ absl::StatusOr<RestoreTarget> FindRestoreTarget(const RestoreSource& source,
 }
 
 absl::Status CheckRestoreTarget(Context& context, const RestoreTarget& target, bool changes) {
+  H5M_RETURN_IF_ERROR(CheckNames(target));
+  // --server names where the version is. The target stays with its own.
+  GlobalFlags flags = context.flags();
+  if (target.kind == RestoreTarget::Kind::kMirrored && flags.client.server.has_value()) {
+    flags.own_servers.push_back(Absolute("unix:", *flags.client.server));
+    flags.client.server.reset();
+  }
+  Context asking(flags, context.streams());
   for (const FileArg& mirror : target.mirrors) {
-    const absl::Status checked = CheckMirror(context, mirror, target.said());
+    const absl::Status checked = CheckMirror(asking, mirror, target.said());
     const bool is_away = absl::IsUnavailable(checked) || absl::IsDeadlineExceeded(checked);
     if (!checked.ok() && !(is_away && target.mirrors.size() > 1)) return checked;
     if (!checked.ok()) context.Note(ToStd(checked.message()));
@@ -199,14 +252,9 @@ DriverKeys KeysOfTarget(const Context& context, const RestoreSource& source,
     return keys;
   }
   keys.emplace_back("name", target.mirrors.front().name);
-  const bool is_of_flag = kind == Kind::kRemote ||
-                          (target.mirrors.size() == 1 && context.flags().client.server.has_value());
   std::vector<std::string> servers;
   for (const FileArg& mirror : target.mirrors) {
-    const std::string& server = kind == Kind::kRemote ? source.server
-                                : is_of_flag          ? *context.flags().client.server
-                                                      : mirror.server;
-    servers.push_back(Absolute("unix:", server));
+    servers.push_back(Absolute("unix:", kind == Kind::kRemote ? source.server : mirror.server));
   }
   keys.emplace_back("server", absl::StrJoin(servers, ","));
   return keys;

@@ -51,8 +51,9 @@ struct RestoreTarget {
 absl::StatusOr<RestoreTarget> FindRestoreTarget(const RestoreSource& source,
                                                 const std::string& into);
 
-// Before anything is changed. `changes`: false for a dry run, which needs no lock.
-// Errors: kFailedPrecondition  a program writes the target, or it has diverged from its mirror.
+// Before anything is changed. Asks the target's own servers, not --server. `changes`: false for a
+// dry run, which needs no lock. Errors: kFailedPrecondition  a program writes the target, or it has
+// diverged from its mirror.
 //         kPermissionDenied    the user may not write it.
 absl::Status CheckRestoreTarget(Context& context, const RestoreTarget& target, bool changes);
 

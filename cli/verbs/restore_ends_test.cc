@@ -1,5 +1,7 @@
 #include "cli/verbs/restore_ends.h"
 
+#include "base/hex.h"
+#include "base/local_record.h"
 #include "base/toml.h"
 #include "cli/testing/cli_test_base.h"
 #include "sync/local_file.h"
@@ -39,10 +41,25 @@ TEST_F(RestoreEndsTest, TheLocalFileOfAnotherMachineIsNotPartedFromItsMirror) {
 
 TEST_F(RestoreEndsTest, TheLocalFileOfThisMachineIsTheTarget) {
   Pushed(5000);
-  const auto target = FindRestoreTarget(Source(*LocalOrigin(Path("a.h5"))), "");
+  RestoreSource source = Source(*LocalOrigin(Path("a.h5")));
+  source.status.set_file_id(ToByteString(ReadLocalRecord(Path("a.h5"))->file_id));
+  const auto target = FindRestoreTarget(source, "");
   ASSERT_TRUE(target.ok()) << target.status();
   EXPECT_EQ(target->kind, RestoreTarget::Kind::kMirrored);
   EXPECT_EQ(target->local.filename(), "a.h5");
+}
+
+TEST_F(RestoreEndsTest, AnotherFileAtThePathOfTheOriginIsNotTouched) {
+  Pushed(5000);
+  RestoreSource source = Source(*LocalOrigin(Path("a.h5")));
+  source.status.set_file_id(std::string(16, 'x'));
+  const absl::Status mirrored = FindRestoreTarget(source, "").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(mirrored)) << mirrored;
+  EXPECT_THAT(std::string(mirrored.message()), HasSubstr("--into"));
+  Write("plain.h5", Hdf5Bytes(2000));
+  *source.status.mutable_origin() = *LocalOrigin(Path("plain.h5"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(FindRestoreTarget(source, "").status()));
+  EXPECT_TRUE(FindRestoreTarget(source, Path("plain.h5")).ok());
 }
 
 TEST_F(RestoreEndsTest, AFileThatIsNowhereElseIsOnTheServer) {

@@ -1,6 +1,7 @@
 // h5mirror restore: one object of a version comes back.
-#include <fcntl.h>
-#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -8,7 +9,6 @@
 #include <memory>
 #include <optional>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "base/errno_status.h"
@@ -52,34 +52,30 @@ struct Restore {
   std::string comment;
 };
 
-// Files that only this user can read, for the helper: they may hold a token.
-class JobDirectory {
+// Files for the helper, which inherits them. They may hold a token, so they are in memory only, and
+// end with both processes.
+class JobFiles {
  public:
-  static absl::StatusOr<std::unique_ptr<JobDirectory>> Make() {
-    std::error_code error;
-    std::string path = (fs::temp_directory_path(error) / "h5mirror-restore-XXXXXX").string();
-    if (mkdtemp(path.data()) == nullptr) return ErrnoToStatus(errno, StrCat("make ", path));
-    return std::unique_ptr<JobDirectory>(new JobDirectory(path));
-  }
-  JobDirectory(const JobDirectory&) = delete;
-  ~JobDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-
-  // The path of a new file.
-  absl::StatusOr<std::string> Write(const char* name, const std::string& text) const {
-    const std::string path = (path_ / name).string();
-    const OwnedFd file(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (file.get() < 0) return ErrnoToStatus(errno, StrCat("make ", path));
-    H5M_RETURN_IF_ERROR(PwriteAll(file.get(), 0, text, path));
+  // The path of a new file, in this process and in the helper.
+  absl::StatusOr<std::string> Write(const char* name, const std::string& text) {
+    OwnedFd file(memfd_create(name, 0));
+    if (file.get() < 0 || fchmod(file.get(), 0600) != 0) {
+      return ErrnoToStatus(errno, StrCat("make the file ", name, " in memory"));
+    }
+    H5M_RETURN_IF_ERROR(PwriteAll(file.get(), 0, text, name));
+    const std::string path = StrCat("/proc/self/fd/", file.get());
+    files_.push_back(std::move(file));
     return path;
   }
 
  private:
-  explicit JobDirectory(fs::path path) : path_(std::move(path)) {}
-  const fs::path path_;
+  std::vector<OwnedFd> files_;
 };
+
+// At most so many bytes of a comment that nobody has written.
+constexpr size_t kOwnCommentMax = 1000;
+// That the driver takes (docs/reference/driver-keys.md).
+constexpr size_t kCommentMax = 4096;
 
 std::string CommentOf(const Restore& restore, const Options& options) {
   if (!options.comment.empty()) return options.comment;
@@ -90,11 +86,25 @@ std::string CommentOf(const Restore& restore, const Options& options) {
   const std::string as = restore.as == restore.path ? "" : StrCat(" as ", restore.as);
   const std::string from =
       options.into.empty() ? StrCat("version ", restore.source.version) : restore.source.said();
-  return StrCat("restore of ", what, as, " from ", from);
+  std::string comment = StrCat("restore of ", what, as, " from ", from);
+  if (comment.size() <= kOwnCommentMax) return comment;
+  size_t end = kOwnCommentMax;
+  while (end > 0 && (static_cast<unsigned char>(comment[end]) & 0xC0) == 0x80) --end;
+  return comment.substr(0, end) + "...";
+}
+
+// A new file is made beside its name, and takes that when it is whole.
+std::string WhileNew(const fs::path& path) {
+  return (path.parent_path() / StrCat(".", path.filename().string(), ".h5mirror-", getpid()))
+      .string();
 }
 
 absl::StatusOr<Restore> MakePlan(Context& context, const Options& options) {
   Restore restore;
+  if (options.comment.size() > kCommentMax) {
+    return absl::InvalidArgumentError(StrCat("--comment has ", options.comment.size(),
+                                             " bytes, and may have ", kCommentMax, " at most"));
+  }
   H5M_ASSIGN_OR_RETURN(const ObjectAtVersion object,
                        ParseObjectAtVersion(options.object, context.streams().zone));
   restore.path = restore.as = object.path;
@@ -120,7 +130,7 @@ absl::StatusOr<Restore> MakePlan(Context& context, const Options& options) {
 }
 
 absl::StatusOr<RestoreJob> JobOf(Context& context, const Restore& restore, const Options& options,
-                                 const JobDirectory& directory) {
+                                 JobFiles& files) {
   const RestoreSource& source = restore.source;
   const RestoreTarget& target = restore.target;
   const bool is_remote = target.kind == RestoreTarget::Kind::kRemote;
@@ -128,7 +138,7 @@ absl::StatusOr<RestoreJob> JobOf(Context& context, const Restore& restore, const
   H5M_ASSIGN_OR_RETURN(const fs::path plugin_dir, FindPluginDir(context.flags().plugin_dir));
   job.plugin_dir = plugin_dir.string();
   H5M_ASSIGN_OR_RETURN(const std::string source_config,
-                       directory.Write("source.toml", TomlOf(KeysOfSource(context, source))));
+                       files.Write("source.toml", TomlOf(KeysOfSource(context, source))));
   job.source = {source.said(),
                 source.is_embedded() ? PathOfEmbedded(source.file.server).string()
                                      : StrCat("/", source.file.name),
@@ -137,21 +147,25 @@ absl::StatusOr<RestoreJob> JobOf(Context& context, const Restore& restore, const
                 ""};
   if (!options.dry_run || is_remote) {
     DriverKeys keys = KeysOfTarget(context, source, target, restore.comment);
-    H5M_ASSIGN_OR_RETURN(const std::string config, directory.Write("target.toml", TomlOf(keys)));
+    H5M_ASSIGN_OR_RETURN(const std::string config, files.Write("target.toml", TomlOf(keys)));
     job.target.config = "@" + config;
   }
   job.makes_target = target.is_new;
+  job.is_mirrored = target.kind != RestoreTarget::Kind::kPlain;
+  if (target.is_new && !options.dry_run) {
+    job.becomes = job.target.path;
+    job.target.path = WhileNew(target.local);
+  }
   job.path = restore.path;
   job.as = restore.as;
   job.attributes = restore.attributes;
   job.replaces = options.replace;
   job.dry_run = options.dry_run;
-  if (!options.dry_run && !is_remote) job.grows = target.local.string();
+  if (!options.dry_run && !is_remote) job.grows = job.target.path;
   return job;
 }
 
-absl::StatusOr<RestoreResult> RunHelper(Context& context, const RestoreJob& job,
-                                        const JobDirectory& directory) {
+absl::StatusOr<RestoreResult> RunHelper(Context& context, const RestoreJob& job, JobFiles& files) {
   const auto helper_file = FindHelper(kRestoreHelperFile);
   if (!helper_file.ok()) {
     return absl::NotFoundError(
@@ -159,15 +173,20 @@ absl::StatusOr<RestoreResult> RunHelper(Context& context, const RestoreJob& job,
                "or later: ",
                ToStd(helper_file.status().message())));
   }
-  H5M_ASSIGN_OR_RETURN(const std::string job_file, directory.Write("job", EncodeJob(job)));
+  H5M_ASSIGN_OR_RETURN(const std::string job_file, files.Write("job", EncodeJob(job)));
   H5M_ASSIGN_OR_RETURN(const auto helper, Helper::Start({helper_file->string(), job_file}));
   Progress progress(context.streams(), StrCat("restore ", job.path, " into ", job.target.said), 0);
   while (true) {
     const absl::StatusOr<std::string> line = helper->ReadLine(kForever);
     if (!line.ok()) {
+      if (!job.becomes.empty()) unlink(job.target.path.c_str());
+      const std::string_view then = !job.becomes.empty() ? " was not made"
+                                    : job.is_mirrored
+                                        ? " is as at its last flush; h5mirror recover brings its "
+                                          "newest version back"
+                                        : " is as at its last flush";
       return absl::InternalError(
-          StrCat(helper_file->string(), " ended before it was done: ", job.target.said,
-                 " is as at its last flush, and h5mirror status tells how its mirror stands"));
+          StrCat(helper_file->string(), " ended before it was done: ", job.target.said, then));
     }
     const std::string_view text = *line;
     uint64_t bytes = 0;
@@ -286,9 +305,9 @@ void NoteRest(Context& context, const Restore& restore, const RestoreResult& res
 
 absl::StatusOr<int> RunRestore(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(const Restore restore, MakePlan(context, options));
-  H5M_ASSIGN_OR_RETURN(const auto directory, JobDirectory::Make());
-  H5M_ASSIGN_OR_RETURN(const RestoreJob job, JobOf(context, restore, options, *directory));
-  H5M_ASSIGN_OR_RETURN(const RestoreResult result, RunHelper(context, job, *directory));
+  JobFiles files;
+  H5M_ASSIGN_OR_RETURN(const RestoreJob job, JobOf(context, restore, options, files));
+  H5M_ASSIGN_OR_RETURN(const RestoreResult result, RunHelper(context, job, files));
   std::optional<int64_t> version;
   if (!options.dry_run) {
     auto made = NewVersion(context, restore);

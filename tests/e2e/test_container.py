@@ -63,7 +63,8 @@ class Image:
         return run([*self.podman, "image", "mount", "h5mirror"], self.directory, timeout=60).ok().out.strip()
 
     def close(self) -> None:
-        subprocess.run([*self.podman, "system", "reset", "--force"], check=False, capture_output=True, timeout=120)
+        for command in (["image", "unmount", "--all"], ["image", "rm", "--all", "--force"]):
+            subprocess.run([*self.podman, *command], check=False, capture_output=True, timeout=120)
 
 
 @pytest.fixture(scope="module")
@@ -132,8 +133,14 @@ def test_its_server_runs_from_read_only_files_without_rights(image, tmp_path):
         container.stop()
 
 
-def test_compose_asks_for_what_the_test_gives(image, tmp_path):
-    shutil.copy(CONTAINER / "compose.yaml", tmp_path)
-    shown = run(["podman-compose", "-f", "compose.yaml", "config"], tmp_path, cwd=tmp_path, timeout=60).ok().out
-    for words in ("read_only: true", "- ALL", "no-new-privileges:true", "/var/lib/h5mirror", "image: h5mirror"):
-        assert words in shown, shown
+def test_compose_asks_for_what_the_test_gives(tmp_path):
+    # By the Python of podman-compose, which has a reader of YAML.
+    script = "import json, sys, yaml; print(json.dumps(yaml.safe_load(open(sys.argv[1]))))"
+    read = run(["/usr/bin/python3", "-c", script, CONTAINER / "compose.yaml"], tmp_path, timeout=60)
+    if "No module named 'yaml'" in read.err:
+        pytest.skip("no python3-yaml")
+    service = json.loads(read.ok().out)["services"]["h5mirrord"]
+    assert service["read_only"] and service["cap_drop"] == ["ALL"] and service["tmpfs"] == ["/tmp"], service
+    assert service["security_opt"] == ["no-new-privileges:true"] and "user" not in service, service
+    assert service["volumes"] == ["./etc:/etc/h5mirror", "heads:/var/lib/h5mirror"], service
+    assert service["ports"] == ["7447:7447"] and service["image"] == "h5mirror", service
