@@ -113,6 +113,20 @@ Lead Losses::Add(std::string leads_to, std::string why) {
   return Simply(Lead::To::kNowhere);
 }
 
+Lead Losses::AddObject(const Referenced& from, std::string leads_to, std::string why) {
+  // Another region may fit.
+  const bool has_region = from.region >= 0 || from.region_is_lost;
+  if (!has_region) known_.try_emplace(TokenOf(from.info), leads_to, why);
+  return Add(std::move(leads_to), std::move(why));
+}
+
+bool Losses::AddKnown(const std::string& token) {
+  const auto known = known_.find(token);
+  if (known == known_.end()) return false;
+  Add(known->second.first, known->second.second);
+  return true;
+}
+
 void Losses::AppendTo(bool removed, std::vector<tools::LostReferences>* all) const {
   for (const auto& [key, count] : counts_) {
     const auto& [object, leads_to, why] = key;
@@ -137,15 +151,16 @@ absl::StatusOr<Lead> CopyMap::Find(const Referenced& from) {
     if (from.region_is_lost) return losses_.Add(Below(copy_path_, inside->second), "no_region");
     return Inside(from, inside->second);
   }
+  if (losses_.AddKnown(token)) return Simply(Lead::To::kNowhere);
   H5M_ASSIGN_OR_RETURN(const std::vector<std::string> paths, source_.Find(token));
-  if (paths.empty()) return losses_.Add("an object without a name", "no_name");
+  if (paths.empty()) return losses_.AddObject(from, "an object without a name", "no_name");
   std::string why;  // of the first path, which is told
   for (const std::string& path : paths) {
     H5M_ASSIGN_OR_RETURN(Place place, view_.Find(from, path));
     if (place.object.valid()) return To(std::move(place.object));
     if (why.empty()) why = std::move(place.why);
   }
-  return losses_.Add(paths[0], why);
+  return losses_.AddObject(from, paths[0], why);
 }
 
 absl::StatusOr<Lead> ReplacedMap::Find(const Referenced& from) {
@@ -153,6 +168,7 @@ absl::StatusOr<Lead> ReplacedMap::Find(const Referenced& from) {
   const std::string token = TokenOf(from.info);
   if (!gone_.contains(token)) return Simply(Lead::To::kSame);
   ++changes_;
+  if (losses_.AddKnown(token)) return Simply(Lead::To::kNowhere);
   std::vector<std::string> paths = graph_.Paths(old_, token, kPathsMax);
   if (paths.empty()) return losses_.Add(StrCat("an object below ", path_), "missing");
   std::string why;
@@ -162,7 +178,7 @@ absl::StatusOr<Lead> ReplacedMap::Find(const Referenced& from) {
     if (place.object.valid()) return To(std::move(place.object));
     if (why.empty()) why = std::move(place.why);
   }
-  return losses_.Add(paths[0], why);
+  return losses_.AddObject(from, paths[0], why);
 }
 
 }  // namespace h5mirror::restore

@@ -83,11 +83,17 @@ class Losses {
   // The object whose references come next.
   void set_object(std::string path) { object_ = std::move(path); }
   Lead Add(std::string leads_to, std::string why);
+  // The same, and remembers an object that is lost whatever the region. Columns of references have
+  // the same objects again and again.
+  Lead AddObject(const Referenced& from, std::string leads_to, std::string why);
+  // Counts one more of an object that is known from AddObject(). Else false.
+  bool AddKnown(const std::string& token);
   void AppendTo(bool removed, std::vector<tools::LostReferences>* all) const;
 
  private:
   std::string object_;
   std::map<std::tuple<std::string, std::string, std::string>, uint64_t> counts_;
+  absl::flat_hash_map<std::string, std::pair<std::string, std::string>> known_;  // by token
 };
 
 // References of a restored object. One to the object or below it leads to the same of the copy; one
