@@ -71,7 +71,7 @@ class Rewriter {
 
   absl::StatusOr<Made> NewObject(hobj_ref_t old) {
     const Handle object(H5Rdereference2(from_, H5P_DEFAULT, H5R_OBJECT, &old));
-    H5M_ASSIGN_OR_RETURN(const Lead lead, LeadOf(object.get(), H5I_INVALID_HID));
+    H5M_ASSIGN_OR_RETURN(const Lead lead, LeadOf(object.get(), H5I_INVALID_HID, false));
     Made made{lead.to, 0};
     if (lead.to != Lead::To::kObject) return made;
     H5M_RETURN_IF_ERROR(Check(
@@ -89,8 +89,7 @@ class Rewriter {
     const Handle object(H5Rdereference2(from_, H5P_DEFAULT, H5R_DATASET_REGION, &old));
     const Handle region(object.valid() ? H5Rget_region(from_, H5R_DATASET_REGION, &old)
                                        : H5I_INVALID_HID);
-    H5M_ASSIGN_OR_RETURN(const Lead lead,
-                         LeadOf(region.valid() ? object.get() : H5I_INVALID_HID, region.get()));
+    H5M_ASSIGN_OR_RETURN(const Lead lead, LeadOf(object.get(), region.get(), !region.valid()));
     if (lead.to == Lead::To::kSame) return absl::OkStatus();
     hdset_reg_ref_t made{};
     if (lead.to == Lead::To::kObject) {
@@ -115,7 +114,8 @@ class Rewriter {
     const Handle region(type == H5R_DATASET_REGION2 && object.valid()
                             ? H5Ropen_region(&old, H5P_DEFAULT, H5P_DEFAULT)
                             : H5I_INVALID_HID);
-    H5M_ASSIGN_OR_RETURN(const Lead lead, LeadOf(object.get(), region.get()));
+    const bool region_is_lost = type == H5R_DATASET_REGION2 && !region.valid();
+    H5M_ASSIGN_OR_RETURN(const Lead lead, LeadOf(object.get(), region.get(), region_is_lost));
     if (lead.to == Lead::To::kSame) return absl::OkStatus();
     H5R_ref_t made{};
     if (lead.to == Lead::To::kObject) {
@@ -150,12 +150,14 @@ class Rewriter {
     return Check(H5Rcreate_attr(object, ".", name.c_str(), H5P_DEFAULT, made), said_);
   }
 
-  absl::StatusOr<Lead> LeadOf(hid_t object, hid_t region) {
+  absl::StatusOr<Lead> LeadOf(hid_t object, hid_t region, bool region_is_lost) {
+    if (region_is_lost) H5Eclear2(H5E_DEFAULT);
     Referenced from;
     if (object >= 0) {
       from.object = object;
       from.kind = H5Iget_type(object);
       from.region = region;
+      from.region_is_lost = region_is_lost;
       H5M_ASSIGN_OR_RETURN(from.info, InfoOf(object, said_));
     } else {
       H5Eclear2(H5E_DEFAULT);  // Its object is gone.

@@ -22,6 +22,7 @@ struct Referenced {
   H5I_type_t kind = H5I_BADID;
   H5O_info2_t info{};
   hid_t region = H5I_INVALID_HID;  // the selection, of a region reference
+  bool region_is_lost = false;     // it is one, and its selection cannot be read
 };
 
 // And where it is to lead.

@@ -1,5 +1,6 @@
 // Brings an object, or attributes of one, from one open HDF5 file into another.
 //
+//   all references of the target to what is replaced are read: what can fail, fails here
 //   hidden name  <- H5Ocopy() or H5Lcopy()     nothing that is there has changed
 //   old name     -> second hidden name         of what is replaced
 //   hidden name  -> the object's own name
@@ -37,7 +38,8 @@ enum class Left {
 // Errors: kNotFound            the source has no such object or attribute, or the target no object
 //                              for attributes.
 //         kAlreadyExists       it is there, and the job does not replace.
-//         kFailedPrecondition  there is no place for it; kInternal what HDF5 says.
+//         kFailedPrecondition  there is no place for it, or a filter is missing.
+//         kInternal            what HDF5 says.
 absl::StatusOr<tools::RestoreResult> RestoreObject(const Ends& ends, const tools::RestoreJob& job,
                                                    Left* left);
 // The same of job.attributes.

@@ -33,14 +33,15 @@ class AttributeRestore {
   absl::StatusOr<RestoreResult> Run() {
     H5M_RETURN_IF_ERROR(OpenBoth());
     for (const std::string& name : job_.attributes) H5M_RETURN_IF_ERROR(LookAt(name));
-    CopyMap map(source_paths_, inside_, job_.as, ends_.target, job_.dry_run);
-    map.set_object(job_.as);
+    const TargetView view(ends_.target);
+    CopyMap map(source_paths_, inside_, job_.as, ends_.target, view, job_.dry_run);
+    map.losses().set_object(job_.as);
     const absl::Status done = job_.dry_run ? Try(map) : Change(map);
     if (!done.ok()) {
       TakeBack();
       return done;
     }
-    result_.lost = map.lost();
+    map.losses().AppendTo(/*removed=*/false, &result_.lost);
     return result_;
   }
 
@@ -128,9 +129,11 @@ class AttributeRestore {
     H5M_ASSIGN_OR_RETURN(const Handle type, Own(H5Aget_type(attribute), what));
     if (H5Tcommitted(type.get()) > 0) {
       H5M_ASSIGN_OR_RETURN(const H5O_info2_t info, InfoOf(type.get(), what));
-      H5M_ASSIGN_OR_RETURN(const std::string path, source_paths_.Find(TokenOf(info)));
-      Handle there = path.empty() ? Handle() : OpenHere(ends_.target, path, H5I_DATATYPE);
-      if (there.valid() && H5Tequal(there.get(), type.get()) > 0) return there;
+      H5M_ASSIGN_OR_RETURN(const auto paths, source_paths_.Find(TokenOf(info)));
+      for (const std::string& path : paths) {
+        Handle there = OpenHere(ends_.target, path, H5I_DATATYPE);
+        if (there.valid() && H5Tequal(there.get(), type.get()) > 0) return there;
+      }
     }
     return Own(H5Tcopy(type.get()), what);
   }

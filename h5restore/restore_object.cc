@@ -2,14 +2,17 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "base/hex.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "h5restore/filters.h"
 #include "h5restore/maps.h"
 #include "h5restore/paths.h"
+#include "h5restore/replaced.h"
 #include "h5restore/restore.h"
+#include "h5restore/scales.h"
+#include "h5restore/splits.h"
 #include "h5restore/survey.h"
 
 namespace h5mirror::restore {
@@ -21,16 +24,8 @@ using hdf5::Own;
 using tools::RestoreJob;
 using tools::RestoreResult;
 
-std::string KindOfObject(hid_t object) {
-  switch (H5Iget_type(object)) {
-    case H5I_GROUP:
-      return "group";
-    case H5I_DATASET:
-      return "dataset";
-    default:
-      return "datatype";
-  }
-}
+// Datasets that are named; the rest is counted.
+constexpr size_t kNamesMax = 16;
 
 std::string KindOfLink(H5L_type_t type) {
   return type == H5L_TYPE_SOFT ? "soft link" : type == H5L_TYPE_EXTERNAL ? "external link" : "link";
@@ -43,7 +38,7 @@ H5O_mcdt_search_ret_t NoSearch(void*) { return H5O_MCDT_SEARCH_STOP; }
 class ObjectRestore {
  public:
   ObjectRestore(const Ends& ends, const RestoreJob& job, Left* left)
-      : ends_(ends), job_(job), left_(*left), source_paths_(ends.source) {
+      : ends_(ends), job_(job), left_(*left), source_paths_(ends.source), view_(ends.target) {
     left_ = Left::kUntouched;
     const std::string mark = StrCat("/.h5mirror-restore-", HexOf(RandomBytes16()));
     hidden_ = mark;
@@ -53,7 +48,12 @@ class ObjectRestore {
   absl::StatusOr<RestoreResult> Run() {
     H5M_RETURN_IF_ERROR(LookAtSource());
     H5M_RETURN_IF_ERROR(LookAtTarget());
-    map_.emplace(source_paths_, survey_.paths, job_.as, ends_.target, job_.dry_run);
+    SetPlan();
+    // What can fail, fails before the change.
+    if (old_) H5M_RETURN_IF_ERROR(old_->Try(view_, &result_));
+    H5M_RETURN_IF_ERROR(NoteSplits());
+    if (!result_.replaced) H5M_RETURN_IF_ERROR(NoteScales());
+    map_.emplace(source_paths_, survey_.paths, job_.as, ends_.target, view_, job_.dry_run);
     if (job_.dry_run) {
       H5M_RETURN_IF_ERROR(LeadReferences());
     } else {
@@ -63,7 +63,8 @@ class ObjectRestore {
         return done;
       }
     }
-    result_.lost = map_->lost();
+    map_->losses().AppendTo(/*removed=*/false, &result_.lost);
+    if (old_) result_.lost.insert(result_.lost.end(), old_->lost().begin(), old_->lost().end());
     return result_;
   }
 
@@ -71,15 +72,16 @@ class ObjectRestore {
   bool is_link() const { return link_.type != H5L_TYPE_HARD; }
 
   absl::Status LookAtSource() {
-    auto state = LookAtPath(ends_.source, job_.path, ends_.source_said);
-    if (absl::IsFailedPrecondition(state.status())) {
-      return absl::NotFoundError(state.status().message());
+    H5M_ASSIGN_OR_RETURN(const PathState state,
+                         LookAtPath(ends_.source, job_.path, ends_.source_said));
+    if (!state.is_there) {
+      return absl::NotFoundError(
+          StrCat(ends_.source_said, " has no ", job_.path,
+                 state.no_group.empty()
+                     ? ""
+                     : StrCat(" of its own: ", state.no_group, " is no group of that file")));
     }
-    H5M_RETURN_IF_ERROR(state.status());
-    if (!state->is_there) {
-      return absl::NotFoundError(StrCat(ends_.source_said, " has no ", job_.path));
-    }
-    link_ = state->link;
+    link_ = state.link;
     if (is_link()) {
       result_.kind = KindOfLink(link_.type);
       result_.links = 1;
@@ -88,7 +90,11 @@ class ObjectRestore {
     const std::string said = StrCat(ends_.source_said, ":", job_.path);
     object_ = OpenHere(ends_.source, job_.path, H5I_BADID);
     if (!object_.valid()) return absl::InternalError(StrCat(said, " cannot be opened"));
-    H5M_ASSIGN_OR_RETURN(survey_, TakeSurvey(object_.get(), said, Depth::kValues));
+    H5M_ASSIGN_OR_RETURN(survey_, TakeSurvey(object_.get(), said));
+    for (const Surveyed& each : survey_.objects) {
+      if (each.missing_filter.empty()) continue;
+      return FilterIsMissing(Below(said, each.path), each.missing_filter);
+    }
     result_.kind = KindOfObject(object_.get());
     result_.objects = survey_.objects.size();
     result_.links = survey_.links;
@@ -100,6 +106,11 @@ class ObjectRestore {
   absl::Status LookAtTarget() {
     H5M_ASSIGN_OR_RETURN(const PathState state,
                          LookAtPath(ends_.target, job_.as, ends_.target_said));
+    if (!state.no_group.empty()) {
+      return absl::FailedPreconditionError(
+          StrCat(ends_.target_said, ": ", state.no_group,
+                 " is no group of this file, so there is no place for ", job_.as));
+    }
     result_.made_groups = state.makes;
     result_.replaced = state.is_there;
     old_link_ = state.link;
@@ -109,12 +120,48 @@ class ObjectRestore {
                                              " already, and nothing was changed: --replace "
                                              "replaces it, --as /OTHER/PATH restores beside it"));
     }
-    if (old_link_.type != H5L_TYPE_HARD) return absl::OkStatus();
-    H5M_ASSIGN_OR_RETURN(const Handle old,
-                         Own(H5Oopen(ends_.target, job_.as.c_str(), H5P_DEFAULT), job_.as));
-    H5M_ASSIGN_OR_RETURN(const H5O_info2_t info, InfoOf(old.get(), job_.as));
-    result_.other_names = info.rc > 1 ? info.rc - 1 : 0;
-    H5M_ASSIGN_OR_RETURN(gone_, GoneWith(old.get(), job_.as));
+    if (old_link_.type != H5L_TYPE_HARD) {
+      result_.old_kind = KindOfLink(old_link_.type);
+      return absl::OkStatus();
+    }
+    old_.emplace(ends_.target, ends_.target_said, job_.as);
+    return old_->Look(&result_);
+  }
+
+  void SetPlan() {
+    TargetView::Plan plan;
+    plan.source = ends_.source;
+    plan.source_path = job_.path;
+    plan.as = job_.as;
+    plan.source_paths = &source_paths_;
+    plan.copied = &survey_.paths;
+    plan.gone = old_ ? &old_->gone() : &nothing_;
+    view_.SetPlan(std::move(plan));
+  }
+
+  absl::Status NoteSplits() {
+    if (is_link()) return absl::OkStatus();
+    Splits splits(view_, job_.as, &result_);
+    if (old_) H5M_RETURN_IF_ERROR(splits.AddOfTarget(old_->KeptBelow(), object_.get()));
+    if (!splits.IsNeeded(survey_)) return absl::OkStatus();
+    H5M_ASSIGN_OR_RETURN(const LinkGraph* graph, source_paths_.Graph());
+    H5M_ASSIGN_OR_RETURN(const HardLink own, LinkAt(ends_.source, job_.path));
+    return splits.AddOfSource(survey_, *graph, own);
+  }
+
+  // A scale's list of datasets is led over with the rest, where there was an old object.
+  absl::Status NoteScales() {
+    for (const Surveyed& each : survey_.objects) {
+      if (each.attributes_with_references.empty()) continue;
+      std::string path = Below(job_.as, each.path);
+      H5M_ASSIGN_OR_RETURN(const Handle object,
+                           Own(H5Oopen(object_.get(), each.path.c_str(), H5P_DEFAULT), path));
+      H5M_ASSIGN_OR_RETURN(const bool has_scales,
+                           HasScalesOutside(object.get(), each, survey_.paths, path));
+      if (!has_scales) continue;
+      ++result_.scaled_count;
+      if (result_.scaled.size() < kNamesMax) result_.scaled.push_back(std::move(path));
+    }
     return absl::OkStatus();
   }
 
@@ -129,10 +176,11 @@ class ObjectRestore {
     }
     H5M_RETURN_IF_ERROR(Move(hidden_, job_.as, link_.cset));
     moved_new_ = true;
+    view_.SetDone();
     H5M_RETURN_IF_ERROR(LeadReferences());
     if (!result_.replaced) return absl::OkStatus();
     left_ = Left::kTorn;
-    H5M_RETURN_IF_ERROR(LeadOver());
+    if (old_) H5M_RETURN_IF_ERROR(old_->LeadOver(view_, &result_));
     return Check(H5Ldelete(ends_.target, hidden_old_.c_str(), H5P_DEFAULT),
                  StrCat(ends_.target_said, ": remove the old ", job_.as));
   }
@@ -157,9 +205,11 @@ class ObjectRestore {
   absl::Status TakeTypes(hid_t how) {
     bool takes = false;
     for (const std::string& token : survey_.types) {
-      H5M_ASSIGN_OR_RETURN(const std::string path, source_paths_.Find(token));
-      if (path.empty() || IsAlsoInside(path)) continue;
-      H5M_RETURN_IF_ERROR(Check(H5Padd_merge_committed_dtype_path(how, path.c_str()), path));
+      H5M_ASSIGN_OR_RETURN(const std::vector<std::string> paths, source_paths_.Find(token));
+      if (paths.empty() || IsAlsoInside(paths[0])) continue;
+      for (const std::string& path : paths) {
+        H5M_RETURN_IF_ERROR(Check(H5Padd_merge_committed_dtype_path(how, path.c_str()), path));
+      }
       takes = true;
     }
     if (!takes) return absl::OkStatus();
@@ -195,32 +245,10 @@ class ObjectRestore {
       if (!job_.dry_run) {
         H5M_ASSIGN_OR_RETURN(to, Own(H5Oopen(ends_.target, path.c_str(), H5P_DEFAULT), path));
       }
-      map_->set_object(path);
+      map_->losses().set_object(path);
       H5M_ASSIGN_OR_RETURN(const uint64_t led,
                            RewriteReferences(from.get(), to.get(), each, path, *map_));
       result_.references += led;
-    }
-    return absl::OkStatus();
-  }
-
-  // What ends with the old object needs nothing, and the copy has been seen to.
-  bool IsDone(const Surveyed& object, const std::string& path) const {
-    return gone_.contains(object.token) || path == job_.as ||
-           absl::StartsWith(path, StrCat(job_.as, "/"));
-  }
-
-  absl::Status LeadOver() {
-    if (gone_.empty()) return absl::OkStatus();
-    ReplacedMap map(ends_.target, gone_, job_.as);
-    H5M_ASSIGN_OR_RETURN(const Survey all, TakeSurvey(ends_.target, "/", Depth::kValues));
-    for (const Surveyed& each : all.objects) {
-      const std::string path = Below("/", each.path);
-      if (!each.has_references() || IsDone(each, path)) continue;
-      H5M_ASSIGN_OR_RETURN(const Handle object,
-                           Own(H5Oopen(ends_.target, path.c_str(), H5P_DEFAULT), path));
-      H5M_ASSIGN_OR_RETURN(const uint64_t led,
-                           RewriteReferences(object.get(), object.get(), each, path, map));
-      result_.led_over += led;
     }
     return absl::OkStatus();
   }
@@ -249,7 +277,9 @@ class ObjectRestore {
   H5L_info2_t link_{}, old_link_{};
   Handle object_;  // of the source; invalid for a link
   Survey survey_;  // of it
-  absl::flat_hash_map<std::string, std::string> gone_;
+  TargetView view_;
+  std::optional<Replaced> old_;  // of a hard link that is replaced
+  const absl::flat_hash_set<std::string> nothing_{};
   std::optional<CopyMap> map_;
   bool copied_ = false, moved_old_ = false, moved_new_ = false;
   RestoreResult result_;

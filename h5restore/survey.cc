@@ -1,10 +1,12 @@
 #include "h5restore/survey.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/container/flat_hash_set.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "h5restore/filters.h"
 
 namespace h5mirror::restore {
 namespace {
@@ -17,8 +19,9 @@ using hdf5::Own;
 struct Visit {
   Survey survey;
   absl::flat_hash_set<std::string> types;
+  absl::flat_hash_map<std::string, uint64_t> links;  // hard ones below, by token
+  std::vector<uint64_t> counts;                      // of links anywhere, one an object
   std::string what;
-  Depth depth = Depth::kNames;
   absl::Status status;
 };
 
@@ -58,7 +61,12 @@ absl::Status LookAtData(hid_t dataset, const std::string& what, Visit& visit, Su
   H5M_RETURN_IF_ERROR(NoteType(type.get(), visit));
   const hsize_t bytes = H5Dget_storage_size(dataset);
   visit.survey.bytes += bytes;
+  found->bytes = bytes;
   found->data_has_references = bytes > 0 && HasReferences(type.get());
+  if (bytes == 0 || !(found->data_has_references || HasVariableLength(type.get()))) {
+    return absl::OkStatus();
+  }
+  H5M_ASSIGN_OR_RETURN(found->missing_filter, MissingFilter(dataset, what));
   return absl::OkStatus();
 }
 
@@ -68,16 +76,15 @@ absl::Status LookAt(hid_t root, const char* name, const H5O_info2_t& info, Visit
   found.type = info.type;
   found.token = TokenOf(info);
   visit.survey.paths.emplace(found.token, found.path);
-  if (visit.depth == Depth::kValues) {
-    const std::string what = Below(visit.what, name);
-    H5M_ASSIGN_OR_RETURN(const Handle object, Own(H5Oopen(root, name, H5P_DEFAULT), what));
-    visit.survey.attributes += info.num_attrs;
-    H5M_RETURN_IF_ERROR(LookAtAttributes(object.get(), what, visit, &found));
-    if (info.type == H5O_TYPE_DATASET) {
-      H5M_RETURN_IF_ERROR(LookAtData(object.get(), what, visit, &found));
-    }
+  const std::string what = Below(visit.what, name);
+  H5M_ASSIGN_OR_RETURN(const Handle object, Own(H5Oopen(root, name, H5P_DEFAULT), what));
+  visit.survey.attributes += info.num_attrs;
+  H5M_RETURN_IF_ERROR(LookAtAttributes(object.get(), what, visit, &found));
+  if (info.type == H5O_TYPE_DATASET) {
+    H5M_RETURN_IF_ERROR(LookAtData(object.get(), what, visit, &found));
   }
   visit.survey.objects.push_back(std::move(found));
+  visit.counts.push_back(info.rc);
   return absl::OkStatus();
 }
 
@@ -87,15 +94,43 @@ herr_t OnObject(hid_t root, const char* name, const H5O_info2_t* info, void* con
   return visit.status.ok() ? 0 : -1;
 }
 
-herr_t OnLink(hid_t, const char*, const H5L_info2_t* info, void* count) {
-  *static_cast<uint64_t*>(count) += info->type == H5L_TYPE_HARD ? 0 : 1;
+herr_t OnLink(hid_t, const char*, const H5L_info2_t* info, void* context) {
+  Visit& visit = *static_cast<Visit*>(context);
+  if (info->type == H5L_TYPE_HARD) {
+    ++visit.links[TokenOf(info->u.token)];
+  } else {
+    ++visit.survey.links;
+  }
   return 0;
+}
+
+// To the object itself one link leads from outside.
+void NoteNamesOutside(Visit& visit) {
+  std::vector<Surveyed>& objects = visit.survey.objects;
+  for (size_t i = 0; i < objects.size(); ++i) {
+    const auto inside = visit.links.find(objects[i].token);
+    const uint64_t known = (inside == visit.links.end() ? 0 : inside->second) + (i == 0 ? 1 : 0);
+    objects[i].has_names_outside = visit.counts[i] > known;
+  }
 }
 
 }  // namespace
 
-std::string TokenOf(const H5O_info2_t& info) {
-  return {reinterpret_cast<const char*>(info.token.__data), sizeof info.token.__data};
+std::string TokenOf(const H5O_info2_t& info) { return TokenOf(info.token); }
+
+std::string TokenOf(const H5O_token_t& token) {
+  return {reinterpret_cast<const char*>(token.__data), sizeof token.__data};
+}
+
+absl::StatusOr<Handle> OpenToken(hid_t file, const std::string& token, std::string_view what) {
+  H5O_token_t bytes{};
+  std::memcpy(bytes.__data, token.data(), std::min(token.size(), sizeof bytes.__data));
+  return Own(H5Oopen_by_token(file, bytes), what);
+}
+
+bool Survey::has_names_outside() const {
+  return std::any_of(objects.begin(), objects.end(),
+                     [](const Surveyed& each) { return each.has_names_outside; });
 }
 
 absl::StatusOr<H5O_info2_t> InfoOf(hid_t object, std::string_view what) {
@@ -104,19 +139,19 @@ absl::StatusOr<H5O_info2_t> InfoOf(hid_t object, std::string_view what) {
   return info;
 }
 
-absl::StatusOr<Survey> TakeSurvey(hid_t object, std::string_view what, Depth depth) {
+absl::StatusOr<Survey> TakeSurvey(hid_t object, std::string_view what) {
   Visit visit;
   visit.what = what;
-  visit.depth = depth;
   const herr_t visited = H5Ovisit3(object, H5_INDEX_NAME, H5_ITER_NATIVE, OnObject, &visit,
                                    H5O_INFO_BASIC | H5O_INFO_NUM_ATTRS);
   H5M_RETURN_IF_ERROR(visit.status);
   H5M_RETURN_IF_ERROR(Check(visited, what));
   const H5I_type_t kind = H5Iget_type(object);
-  if (depth == Depth::kValues && (kind == H5I_GROUP || kind == H5I_FILE)) {
+  if (kind == H5I_GROUP || kind == H5I_FILE) {
     H5M_RETURN_IF_ERROR(
-        Check(H5Lvisit2(object, H5_INDEX_NAME, H5_ITER_NATIVE, OnLink, &visit.survey.links), what));
+        Check(H5Lvisit2(object, H5_INDEX_NAME, H5_ITER_NATIVE, OnLink, &visit), what));
   }
+  NoteNamesOutside(visit);
   for (const std::string& token : visit.types) {
     if (!visit.survey.paths.contains(token)) visit.survey.types.push_back(token);
   }

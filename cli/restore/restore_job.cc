@@ -12,9 +12,12 @@ namespace h5mirror::tools {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(FileToOpen, said, path, config)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RestoreJob, plugin_dir, source, target, makes_target, becomes,
                                    is_mirrored, path, as, attributes, replaces, dry_run, grows)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LostReferences, object, leads_to, count)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LostReferences, object, leads_to, count, why, removed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Split, object, other)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RestoreResult, kind, replaced, objects, links, attributes, bytes,
-                                   made_groups, other_names, references, led_over, lost)
+                                   made_groups, other_names, references, led_over, lost, old_kind,
+                                   old_objects, old_bytes, split_count, splits, scaled_count,
+                                   scaled)
 
 namespace {
 

@@ -45,11 +45,21 @@ struct RestoreJob {
   std::string grows;  // the local file whose growth is the progress; empty: nothing is told
 };
 
-// References of one object that lead to an object that the target lacks.
+// References of one object that become null.
 struct LostReferences {
   std::string object;  // in the target
   std::string leads_to;
   uint64_t count = 0;
+  // What the target has at that path: "missing", "other_kind", "other_file" behind an external
+  // link, "too_small" for a region; or "no_region" that can be read, "no_name" in the source.
+  std::string why;
+  bool removed = false;  // they led to what was replaced, and `why` is of the copy
+};
+
+// Two paths that led to one object, and lead to two.
+struct Split {
+  std::string object;  // the restored one
+  std::string other;   // stays as it is
 };
 
 // What was done, or would be.
@@ -65,6 +75,13 @@ struct RestoreResult {
   uint64_t references = 0;               // that were set anew in the object
   uint64_t led_over = 0;                 // of other objects, from what was replaced
   std::vector<LostReferences> lost;
+  std::string old_kind;      // of what was replaced, as `kind`; empty: nothing
+  uint64_t old_objects = 0;  // that no path leads to any more
+  uint64_t old_bytes = 0;    // of their raw data, as stored
+  uint64_t split_count = 0;
+  std::vector<Split> splits;  // the first of them
+  uint64_t scaled_count = 0;  // datasets with a dimension scale elsewhere, that does not list them
+  std::vector<std::string> scaled;  // the first of them
 };
 
 // As text of one line, without loss: names in a file may be any bytes.

@@ -25,12 +25,29 @@ TEST(RestoreJobTest, AResultComesThrough) {
   RestoreResult result;
   result.kind = "group";
   result.objects = 7;
-  result.lost = {{"/g/r", "/x", 2}};
+  result.lost = {{"/g/r", "/x", 2, "too_small", true}};
+  result.old_kind = "dataset";
+  result.old_objects = 3;
+  result.old_bytes = 4096;
+  result.split_count = 5;
+  result.splits = {{"/g/data", "/det"}};
+  result.scaled_count = 1;
+  result.scaled = {"/g/data"};
   const auto decoded = DecodeResult(EncodeResult(result));
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   EXPECT_EQ(decoded->objects, 7U);
   ASSERT_EQ(decoded->lost.size(), 1U);
   EXPECT_EQ(decoded->lost[0].leads_to, "/x");
+  EXPECT_EQ(decoded->lost[0].why, "too_small");
+  EXPECT_TRUE(decoded->lost[0].removed);
+  EXPECT_EQ(decoded->old_kind, "dataset");
+  EXPECT_EQ(decoded->old_objects, 3U);
+  EXPECT_EQ(decoded->old_bytes, 4096U);
+  EXPECT_EQ(decoded->split_count, 5U);
+  ASSERT_EQ(decoded->splits.size(), 1U);
+  EXPECT_EQ(decoded->splits[0].other, "/det");
+  EXPECT_EQ(decoded->scaled_count, 1U);
+  EXPECT_EQ(decoded->scaled, result.scaled);
 }
 
 TEST(RestoreJobTest, AnErrorComesThroughWithItsCode) {

@@ -241,7 +241,15 @@ Json ReportJson(const Restore& restore, const RestoreResult& result, const Optio
                 const std::optional<int64_t>& version) {
   Json lost = Json::array();
   for (const LostReferences& each : result.lost) {
-    lost.push_back({{"object", each.object}, {"leads_to", each.leads_to}, {"count", each.count}});
+    lost.push_back({{"object", each.object},
+                    {"leads_to", each.leads_to},
+                    {"count", each.count},
+                    {"why", each.why},
+                    {"removed", each.removed}});
+  }
+  Json splits = Json::array();
+  for (const Split& each : result.splits) {
+    splits.push_back({{"object", each.object}, {"other", each.other}});
   }
   return Json{{"file", restore.source.file.name},
               {"from_version", restore.source.version},
@@ -260,12 +268,27 @@ Json ReportJson(const Restore& restore, const RestoreResult& result, const Optio
               {"references", result.references},
               {"led_over", result.led_over},
               {"lost_references", lost},
+              {"old_kind", result.old_kind.empty() ? Json(nullptr) : Json(result.old_kind)},
+              {"old_objects", result.old_objects},
+              {"old_bytes", result.old_bytes},
+              {"split_count", result.split_count},
+              {"splits", splits},
+              {"scaled_count", result.scaled_count},
+              {"scaled", result.scaled},
               {"version", version ? Json(*version) : Json(nullptr)},
               {"dry_run", options.dry_run}};
 }
 
 std::string Count(uint64_t count, const char* what) {
   return StrCat(count, " ", what, count == 1 ? "" : "s");
+}
+
+std::string OldText(const RestoreResult& result) {
+  std::string text = StrCat(", instead of a ", result.old_kind);
+  if (result.old_kind.starts_with("external")) text = StrCat(", instead of an ", result.old_kind);
+  if (result.old_objects == 0) return text;
+  return StrCat(text, " (", Count(result.old_objects, "object"), ", ", HumanBytes(result.old_bytes),
+                ")");
 }
 
 std::string ReportText(const Restore& restore, const RestoreResult& result, const Options& options,
@@ -284,8 +307,49 @@ std::string ReportText(const Restore& restore, const RestoreResult& result, cons
   if (restore.attributes.empty() && result.objects > 0) {
     StrAppend(&text, " (", Count(result.objects, "object"), ", ", HumanBytes(result.bytes), ")");
   }
+  if (!result.old_kind.empty()) StrAppend(&text, OldText(result));
   if (version) StrAppend(&text, ": version ", *version);
   return text;
+}
+
+// What the target has where a reference led to.
+std::string WhyLost(const LostReferences& lost, const std::string& target) {
+  const std::string place = lost.removed ? "the restored object" : target;
+  if (lost.why == "other_kind") return StrCat("which is of another kind in ", place);
+  if (lost.why == "other_file") return StrCat("which is a link to another file in ", place);
+  if (lost.why == "too_small") return StrCat("which is too small for the region in ", place);
+  if (lost.why == "no_region") return "of which the region cannot be read";
+  if (lost.why == "no_name") return "which no path leads to";
+  return StrCat("which ", place, " does not have");
+}
+
+void NoteLost(Context& context, const LostReferences& lost, const std::string& target,
+              bool dry_run) {
+  const bool helps = !lost.removed && lost.why == "missing";
+  context.Note(StrCat(Count(lost.count, "reference"), " of ", lost.object, " to ", lost.leads_to,
+                      ", ", WhyLost(lost, target), ", ", dry_run ? "would become" : "became",
+                      " null", helps ? "; restore that, then this again with --replace" : ""));
+}
+
+void NoteSplits(Context& context, const RestoreResult& result, bool dry_run) {
+  for (const Split& each : result.splits) {
+    context.Note(StrCat(each.object, " and ", each.other, " were one object, and ",
+                        dry_run ? "would be" : "are", " two: ", each.other, " stays as it is"));
+  }
+  if (const uint64_t rest = result.split_count - result.splits.size(); rest > 0) {
+    context.Note(StrCat("the same of ", rest, " more"));
+  }
+}
+
+void NoteScaled(Context& context, const RestoreResult& result) {
+  for (const std::string& each : result.scaled) {
+    context.Note(StrCat(each,
+                        " leads to a dimension scale, whose list may lack it: attach the "
+                        "scale again"));
+  }
+  if (const uint64_t rest = result.scaled_count - result.scaled.size(); rest > 0) {
+    context.Note(StrCat("the same of ", rest, " more"));
+  }
 }
 
 void NoteRest(Context& context, const Restore& restore, const RestoreResult& result,
@@ -296,11 +360,10 @@ void NoteRest(Context& context, const Restore& restore, const RestoreResult& res
                         result.other_names == 1 ? "leads" : "lead", " to the old object"));
   }
   for (const LostReferences& each : result.lost) {
-    context.Note(StrCat(Count(each.count, "reference"), " of ", each.object, " to ", each.leads_to,
-                        ", which ", restore.target.said(), " does not have, ",
-                        options.dry_run ? "would become" : "became",
-                        " null; restore that, then this again with --replace"));
+    NoteLost(context, each, restore.target.said(), options.dry_run);
   }
+  NoteSplits(context, result, options.dry_run);
+  NoteScaled(context, result);
 }
 
 absl::StatusOr<int> RunRestore(Context& context, const Options& options) {

@@ -378,6 +378,75 @@ def test_a_comment_that_the_driver_does_not_take_is_refused_before(full):
     assert hdf5.digest(full.local("run.h5")) == before
 
 
+def test_what_is_replaced_and_references_to_it_are_told(full):
+    edit(full, """
+f['g/old'] = np.zeros(3)
+f['g/image'] = np.zeros((2, 2))
+f['refs'] = np.array([f['g/old'].ref, f['g/image'].ref], dtype=h5py.ref_dtype)
+""")
+    for words in (["--dry-run"], []):
+        done = full.json("restore", "run.h5@1:/g", "--replace", *words)
+        assert (done["old_kind"], done["old_objects"], done["led_over"]) == ("group", 3, 1), done
+        assert done["old_bytes"] == 3 * 8 + 4 * 8, done
+        assert done["lost_references"] == [
+            {"object": "/refs", "leads_to": "/g/old", "count": 1, "why": "missing", "removed": True}], done
+    plain(full, "f = h5py.File('run.h5'); assert not f['refs'][0] and f[f['refs'][1]].shape == (100, 100)")
+    check(full)
+    result = full.cli("restore", "run.h5@1:/keep", "--as", "/g", "--replace", "--dry-run").ok()
+    assert "instead of a group (13 objects" in result.out + result.err, result.describe()
+    assert "reference of /refs to /g/image, which the restored object does not have" in result.err, result.describe()
+    full.assert_mirrored("run.h5")
+
+
+def test_one_object_of_two_names_becomes_two_and_is_told(site):
+    site.py("""
+        with h5py.File("run.h5", "w") as f:
+            f["g/data"] = 1
+            f["det"] = f["g/data"]
+            f["h/root"] = f["/"]
+    """)
+    edit(site, "f['det'][()] = 2")
+    site.settle("run.h5")
+    done = site.json("restore", "run.h5@1:/g", "--replace", "--dry-run")
+    assert done["splits"] == [{"object": "/g/data", "other": "/det"}] and done["split_count"] == 1, done
+    told = site.cli("restore", "run.h5@1:/g", "--replace").ok()
+    assert "/g/data and /det were one object" in told.err, told.describe()
+    plain(site, "f = h5py.File('run.h5'); assert f['g/data'][()] == 1 and f['det'][()] == 2")
+    whole = site.json("restore", "run.h5@1:/h", "--as", "/copy", "--dry-run")
+    assert {"object": "/copy/root", "other": "/"} in whole["splits"], whole
+    site.assert_mirrored("run.h5")
+
+
+def test_a_filter_that_is_missing_is_named_before_any_change(site):
+    site.py("""
+        with h5py.File("run.h5", "w") as f:
+            f["n"] = 1
+            f.create_dataset("words", data=["one"] * 100, dtype=h5py.string_dtype(), chunks=(100,), compression="lzf")
+            f.create_dataset("numbers", data=np.zeros(100), chunks=(100,), compression="lzf")
+    """)
+    edit(site, "del f['words']\ndel f['numbers']")
+    site.settle("run.h5")
+    for words in (["--dry-run"], []):
+        refused = site.cli("restore", "run.h5@1:/words", *words)
+        assert refused.code == 5 and "/words" in refused.err and "lzf (32000)" in refused.err, refused.describe()
+        assert "HDF5_PLUGIN_PATH" in refused.err, refused.describe()
+    assert site.versions("run.h5") == [1, 2]
+    site.cli("restore", "run.h5@1:/numbers").ok()  # Its chunks are copied as they are.
+    plain(site, "assert (h5py.File('run.h5')['numbers'][:] == 0).all()")
+    edit(site, "f.create_dataset('refs', data=[f['n'].ref] * 9, dtype=h5py.ref_dtype, chunks=(9,), compression='lzf')")
+    site.settle("run.h5")
+    versions = site.versions("run.h5")
+    for words in (["--dry-run"], []):
+        refused = site.cli("restore", "run.h5@1:/n", "--replace", *words)
+        assert refused.code == 5 and "/refs" in refused.err and "lzf (32000)" in refused.err, refused.describe()
+    assert site.versions("run.h5") == versions
+
+
+def test_a_dataset_whose_scale_stays_is_told(full):
+    result = full.cli("restore", "run.h5@1:/g").ok()
+    assert "/g/image leads to a dimension scale" in result.err, result.describe()
+
+
 @needs_root
 def test_reading_takes_read_and_writing_takes_write(tmp_path):
     with running_host(tmp_path) as host:
