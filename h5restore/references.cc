@@ -21,11 +21,12 @@ using hdf5::Own;
 // Elements that are in memory at once; what sequences point to comes on top.
 constexpr hsize_t kBytesAtOnce = 8 << 20;
 
-// One buffer of elements, from one file into another.
+// One buffer of elements, from one file into another. If nothing `is_written`, no reference is made
+// either: one to a region lies in the heap of its file.
 class Rewriter {
  public:
-  Rewriter(hid_t from, const std::string& said, ReferenceMap& map)
-      : from_(from), said_(said), map_(map) {}
+  Rewriter(hid_t from, const std::string& said, bool is_written, ReferenceMap& map)
+      : from_(from), said_(said), is_written_(is_written), map_(map) {}
 
   absl::Status Rewrite(const Layout& layout, char* bytes, size_t count, size_t size) {
     for (size_t i = 0; i < count; ++i) {
@@ -73,7 +74,7 @@ class Rewriter {
     const Handle object(H5Rdereference2(from_, H5P_DEFAULT, H5R_OBJECT, &old));
     H5M_ASSIGN_OR_RETURN(const Lead lead, LeadOf(object.get(), H5I_INVALID_HID, false));
     Made made{lead.to, 0};
-    if (lead.to != Lead::To::kObject) return made;
+    if (lead.to != Lead::To::kObject || !is_written_) return made;
     H5M_RETURN_IF_ERROR(Check(
         H5Rcreate(&made.reference, lead.object.get(), ".", H5R_OBJECT, H5I_INVALID_HID), said_));
     return made;
@@ -92,10 +93,10 @@ class Rewriter {
     H5M_ASSIGN_OR_RETURN(const Lead lead, LeadOf(object.get(), region.get(), !region.valid()));
     if (lead.to == Lead::To::kSame) return absl::OkStatus();
     hdset_reg_ref_t made{};
-    if (lead.to == Lead::To::kObject) {
+    if (lead.to == Lead::To::kObject) ++led_;
+    if (lead.to == Lead::To::kObject && is_written_) {
       H5M_RETURN_IF_ERROR(
           Check(H5Rcreate(&made, lead.object.get(), ".", H5R_DATASET_REGION, region.get()), said_));
-      ++led_;
     }
     return Put(at, &made, sizeof made);
   }
@@ -118,9 +119,9 @@ class Rewriter {
     H5M_ASSIGN_OR_RETURN(const Lead lead, LeadOf(object.get(), region.get(), region_is_lost));
     if (lead.to == Lead::To::kSame) return absl::OkStatus();
     H5R_ref_t made{};
-    if (lead.to == Lead::To::kObject) {
+    if (lead.to == Lead::To::kObject) ++led_;
+    if (lead.to == Lead::To::kObject && is_written_) {
       H5M_RETURN_IF_ERROR(MakeStandard(type, old, lead.object.get(), region.get(), &made));
-      ++led_;
     }
     H5Rdestroy(&old);
     return Put(at, &made, sizeof made);
@@ -173,6 +174,7 @@ class Rewriter {
 
   const hid_t from_;
   const std::string& said_;
+  const bool is_written_;
   ReferenceMap& map_;
   absl::flat_hash_map<hobj_ref_t, Made> objects_;
   bool changed_ = false;
@@ -215,7 +217,7 @@ absl::StatusOr<uint64_t> CopyAttribute(hid_t from, const std::string& name, hid_
   const absl::Cleanup reclaim = [&] {
     hdf5::Reclaim(type.get(), space.get(), values.data()).IgnoreError();
   };
-  Rewriter rewriter(from, what, map);
+  Rewriter rewriter(from, what, to >= 0, map);
   if (H5Tdetect_class(type.get(), H5T_REFERENCE) > 0) {
     H5M_ASSIGN_OR_RETURN(const Layout layout, LayoutOf(type.get()));
     H5M_RETURN_IF_ERROR(rewriter.Rewrite(layout, values.data(), static_cast<size_t>(count), size));
@@ -300,7 +302,7 @@ absl::StatusOr<uint64_t> RewriteDataset(hid_t from, hid_t to, const std::string&
     const absl::Cleanup reclaim = [&] {
       hdf5::Reclaim(type.get(), memory.get(), values.data()).IgnoreError();
     };
-    Rewriter rewriter(from, said, map);
+    Rewriter rewriter(from, said, to >= 0, map);
     H5M_RETURN_IF_ERROR(rewriter.Rewrite(layout, values.data(), count, size));
     led += rewriter.led();
     if (to < 0 || !rewriter.changed()) continue;
