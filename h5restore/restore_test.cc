@@ -379,7 +379,7 @@ TEST_F(RestoreTest, ASourceThatLacksAnObjectInAnotherFileSaysWhere) {
 constexpr H5Z_filter_t kOwnFilter = 300;
 size_t PassOn(unsigned, size_t, const unsigned*, size_t bytes, size_t*, void**) { return bytes; }
 
-TEST_F(RestoreTest, StringsPackedByAFilterThatIsNotHereAreRefusedBeforeAnyChange) {
+TEST_F(RestoreTest, ReferencesPackedByAFilterThatIsNotHereAreRefusedBeforeAnyChange) {
   const H5Z_class2_t filter = {H5Z_CLASS_T_VERS, kOwnFilter, 1, 1, "own", nullptr, nullptr, PassOn};
   ASSERT_GE(H5Zregister(&filter), 0);
   {
@@ -387,13 +387,12 @@ TEST_F(RestoreTest, StringsPackedByAFilterThatIsNotHereAreRefusedBeforeAnyChange
     const Handle how(H5Pcreate(H5P_DATASET_CREATE));
     H5Pset_chunk(how.get(), 1, &count);
     H5Pset_filter(how.get(), kOwnFilter, 0, 0, nullptr);
-    const Handle type(H5Tcopy(H5T_C_S1));
-    H5Tset_size(type.get(), H5T_VARIABLE);
     const Handle space(H5Screate_simple(1, &count, nullptr));
-    const Handle made(H5Dcreate2(source_.get(), "/g", type.get(), space.get(), H5P_DEFAULT,
+    const Handle made(H5Dcreate2(source_.get(), "/g", H5T_STD_REF_OBJ, space.get(), H5P_DEFAULT,
                                  how.get(), H5P_DEFAULT));
-    const char* word = "one";
-    ASSERT_GE(H5Dwrite(made.get(), type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, &word), 0);
+    hobj_ref_t root = 0;
+    ASSERT_GE(H5Rcreate(&root, source_.get(), "/", H5R_OBJECT, H5I_INVALID_HID), 0);
+    ASSERT_GE(H5Dwrite(made.get(), H5T_STD_REF_OBJ, H5S_ALL, H5S_ALL, H5P_DEFAULT, &root), 0);
   }
   H5Fflush(source_.get(), H5F_SCOPE_LOCAL);
   ASSERT_GE(H5Zunregister(kOwnFilter), 0);
