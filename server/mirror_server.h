@@ -146,6 +146,7 @@ class MirrorServer {
     HealthService health;
     ReflectionService reflection;
     FileAnswers http_files;
+    JsonAnswers http_json;
     Router http;
   };
 
