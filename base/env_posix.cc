@@ -126,9 +126,7 @@ class PosixFile final : public EnvFile {
     return st.st_uid;
   }
   absl::Status SetMode(uint32_t mode_bits, int64_t group) override {
-    if (group >= 0 && fchown(fd_.get(), -1, static_cast<gid_t>(group)) != 0) {
-      return Error("set the group of");
-    }
+    H5M_RETURN_IF_ERROR(SetGroup(group));
     return Check(fchmod(fd_.get(), mode_bits & 0777), "set the mode of");
   }
   absl::StatusOr<FileAccess> Access() override {
@@ -147,9 +145,7 @@ class PosixFile final : public EnvFile {
           fremovexattr(fd_.get(), kAccessListName) == 0 || errno == ENODATA || errno == EOPNOTSUPP;
       return is_gone ? SetMode(access.mode_bits, group) : Error("remove the access list of");
     }
-    if (group >= 0 && fchown(fd_.get(), -1, static_cast<gid_t>(group)) != 0) {
-      return Error("set the group of");
-    }
+    H5M_RETURN_IF_ERROR(SetGroup(group));
     const std::string bytes = EncodeAccessList(access);
     if (fsetxattr(fd_.get(), kAccessListName, bytes.data(), bytes.size(), 0) == 0) {
       return absl::OkStatus();
@@ -192,6 +188,14 @@ class PosixFile final : public EnvFile {
   }
   absl::Status Check(int result, const char* what) const {
     return result == 0 ? absl::OkStatus() : Error(what);
+  }
+  // Below 0: it stays. A process that may not change groups has what has its own already.
+  absl::Status SetGroup(int64_t group) {
+    if (group < 0) return absl::OkStatus();
+    struct stat st;
+    if (fstat(fd_.get(), &st) != 0) return Error("stat");
+    if (st.st_gid == static_cast<gid_t>(group)) return absl::OkStatus();
+    return Check(fchown(fd_.get(), -1, static_cast<gid_t>(group)), "set the group of");
   }
   absl::Status WriteZeros(Extent extent) {
     static const std::string zeros(1 << 16, '\0');

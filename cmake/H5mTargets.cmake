@@ -62,13 +62,18 @@ endfunction()
 
 # h5m_test(NAME SOURCES... [DEPS...] [LABEL l] [TIMEOUT seconds] [ENVIRONMENT k=v...] [GRPC_PCH] [NO_MAIN])
 #
-# A GoogleTest program; each of its tests is a ctest of its own, "NAME.Suite.Test". LABEL is `unit`
-# (the dev and tsan presets run it) or one of e2e, compat, crash, sim (release). TIMEOUT is for one test,
-# 60 s unless given. NO_MAIN leaves main() to the sources.
+# A GoogleTest program. LABEL is `unit` (the dev and tsan presets run it) or one of e2e, compat,
+# crash, sim (release). Each suite is a ctest of its own, "NAME.Suite", which may take 300 s. With
+# LABEL or TIMEOUT the tests are long ones, and each is a ctest, "NAME.Suite.Test", of TIMEOUT or 60 s.
+# NO_MAIN leaves main() to the sources.
 function(h5m_test name)
   cmake_parse_arguments(arg "GRPC_PCH;NO_MAIN" "LABEL;TIMEOUT" "SOURCES;DEPS;ENVIRONMENT" ${ARGN})
   if(NOT BUILD_TESTING)
     return()
+  endif()
+  set(by_suite TRUE)
+  if(arg_LABEL OR arg_TIMEOUT)
+    set(by_suite FALSE)
   endif()
   if(NOT arg_LABEL)
     set(arg_LABEL unit)
@@ -92,17 +97,24 @@ function(h5m_test name)
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test_bin")
   _h5m_common(${name} TRUE ${ARGN})
-  gtest_discover_tests(${name} TEST_PREFIX "${name}." TEST_LIST ${name}_tests
-    DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
-  # gtest_discover_tests splits a list that is one property's value, so the environment follows in
-  # a file of its own, which ctest reads after the tests are known.
   set(script "${CMAKE_CURRENT_BINARY_DIR}/${name}_environment.cmake")
-  file(WRITE "${script}.in"
-    "if(${name}_tests)\n"
-    "  set_tests_properties(\${${name}_tests} PROPERTIES ENVIRONMENT\n"
-    "    [==[${H5M_TEST_ENVIRONMENT};${arg_ENVIRONMENT}]==])\n"
-    "endif()\n")
+  if(by_suite)
+    file(WRITE "${script}.in"
+      "include([==[${PROJECT_SOURCE_DIR}/cmake/discover_suites.cmake]==])\n"
+      "h5m_add_suites(${name} [==[$<TARGET_FILE:${name}>]==] [==[${script}.list]==]\n"
+      "  [==[${H5M_TEST_ENVIRONMENT};${arg_ENVIRONMENT}]==])\n")
+  else()
+    gtest_discover_tests(${name} TEST_PREFIX "${name}." TEST_LIST ${name}_tests
+      DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+      PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+    # gtest_discover_tests splits a list that is one property's value, so the environment follows in
+    # a file of its own, which ctest reads after the tests are known.
+    file(WRITE "${script}.in"
+      "if(${name}_tests)\n"
+      "  set_tests_properties(\${${name}_tests} PROPERTIES ENVIRONMENT\n"
+      "    [==[${H5M_TEST_ENVIRONMENT};${arg_ENVIRONMENT}]==])\n"
+      "endif()\n")
+  endif()
   file(GENERATE OUTPUT "${script}" INPUT "${script}.in")   # For generator expressions in it.
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${script}")
 endfunction()

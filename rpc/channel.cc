@@ -104,13 +104,21 @@ std::shared_ptr<grpc::Channel> MakeReadingChannel(const ClientOptions& options) 
                                    Arguments(WindowProbe::kOn));
 }
 
-void Authorize(const ClientOptions& options, grpc::ClientContext& context) {
-  const std::string token =
-      IsMungeSource(options.token_source)
-          ? CurrentMungeToken(options.token_source, options.target, options.token)
-          : options.token;
-  if (token.empty()) return;
-  context.AddMetadata("authorization", "Bearer " + token);
+std::string CredentialNow(const ClientOptions& options) {
+  if (!IsMungeSource(options.token_source)) return options.token;
+  return CurrentMungeToken(options.token_source, options.target, options.token);
+}
+
+std::string Authorize(const ClientOptions& options, grpc::ClientContext& context) {
+  std::string token = CredentialNow(options);
+  if (!token.empty()) context.AddMetadata("authorization", "Bearer " + token);
+  return token;
+}
+
+bool RenewCredential(const ClientOptions& options, const std::string& shown,
+                     const absl::Status& status) {
+  return absl::IsUnauthenticated(status) && IsMungeSource(options.token_source) &&
+         ReplaceMungeToken(options.token_source, options.target, shown);
 }
 
 absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,

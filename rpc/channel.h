@@ -3,6 +3,7 @@
 #define H5MIRROR_RPC_CHANNEL_H_
 
 #include <memory>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -24,8 +25,17 @@ inline constexpr uint32_t kProtocolNewest = 1;
 // times faster on loopback, see bench/mirror. Does not connect yet.
 std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options);
 
-// Adds the token, if any, to a call.
-void Authorize(const ClientOptions& options, grpc::ClientContext& context);
+// The token that a call shows now; empty: none. May ask munged, as CurrentMungeToken() does.
+std::string CredentialNow(const ClientOptions& options);
+
+// Adds CredentialNow(), if any, to a call, and returns it.
+std::string Authorize(const ClientOptions& options, grpc::ClientContext& context);
+
+// Whether a call that ended with `status` is worth a second try with another credential than
+// `shown`, which is there then. A server that has restarted refuses each credential of munge that
+// it has decoded before; other tokens stay. May ask munged.
+bool RenewCredential(const ClientOptions& options, const std::string& shown,
+                     const absl::Status& status);
 
 // Waits until the channel is connected. kUnavailable names the server and the last error. Returns
 // at once if TLS is in the way (rpc/tls_mismatch.h), and after `refused_max` if nothing listens at

@@ -42,7 +42,7 @@ class Follow final : public FollowStream {
   Follow(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options,
          const v1::FollowFileRequest& request)
       : options_(options), stub_(v1::Snapshots::NewStub(channel)) {
-    Authorize(options_, context_);
+    shown_ = Authorize(options_, context_);
     reader_ = stub_->FollowFile(&context_, request);
   }
   ~Follow() override {
@@ -58,13 +58,17 @@ class Follow final : public FollowStream {
   void Cancel() override { context_.TryCancel(); }
   absl::Status Finish() override {
     finished_ = true;
-    return NameServer(options_, FromGrpc(reader_->Finish()));
+    status_ = FromGrpc(reader_->Finish());
+    return NameServer(options_, status_);
   }
+  bool HasNewCredential() override { return RenewCredential(options_, shown_, status_); }
 
  private:
   const ClientOptions options_;
   const std::unique_ptr<v1::Snapshots::Stub> stub_;
   grpc::ClientContext context_;
+  std::string shown_;
+  absl::Status status_;
   std::unique_ptr<grpc::ClientReader<v1::FollowFileResponse>> reader_;
   bool finished_ = false;
 };
@@ -295,9 +299,20 @@ class ClientImpl final : public Client {
   template <typename Stub, typename Request, typename Response>
   absl::Status CallOnce(Stub& stub, UnaryMethod<Stub, Request, Response> method,
                         const Request& request, absl::Time deadline, Response& response) {
+    std::string shown;
+    absl::Status status = Attempt(stub, method, request, deadline, response, shown);
+    if (!RenewCredential(options_, shown, status)) return status;
+    response.Clear();
+    return Attempt(stub, method, request, deadline, response, shown);
+  }
+
+  template <typename Stub, typename Request, typename Response>
+  absl::Status Attempt(Stub& stub, UnaryMethod<Stub, Request, Response> method,
+                       const Request& request, absl::Time deadline, Response& response,
+                       std::string& shown) {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
-    Authorize(options_, context);
+    shown = Authorize(options_, context);
     return FromGrpc((stub.*method)(&context, request, &response));
   }
 
@@ -323,19 +338,39 @@ class ClientImpl final : public Client {
   absl::Status StreamOnce(Stub& stub, StreamMethod<Stub, Request, Response> method,
                           const Request& request,
                           absl::FunctionRef<absl::Status(const Response&)> sink) {
+    std::string shown;
+    Read read = ReadStream(stub, method, request, sink, shown);
+    if (!read.is_begun && RenewCredential(options_, shown, read.status)) {
+      read = ReadStream(stub, method, request, sink, shown);
+    }
+    return read.is_of_sink ? read.status : NameServer(options_, read.status);
+  }
+
+  struct Read {
+    absl::Status status = absl::OkStatus();
+    bool is_begun = false;    // the sink has seen a message
+    bool is_of_sink = false;  // the status is the sink's
+  };
+
+  template <typename Response, typename Stub, typename Request>
+  Read ReadStream(Stub& stub, StreamMethod<Stub, Request, Response> method, const Request& request,
+                  absl::FunctionRef<absl::Status(const Response&)> sink, std::string& shown) {
     grpc::ClientContext context;
-    Authorize(options_, context);
+    shown = Authorize(options_, context);
     const std::unique_ptr<grpc::ClientReader<Response>> reader = (stub.*method)(&context, request);
+    Read read;
     absl::Status sunk;
     Response response;
     while (reader->Read(&response)) {
+      read.is_begun = true;
       // After a failed sink the rest is only read to reach the end of the cancelled stream.
       if (!sunk.ok()) continue;
       sunk = sink(response);
       if (!sunk.ok()) context.TryCancel();
     }
-    const absl::Status status = NameServer(options_, FromGrpc(reader->Finish()));
-    return sunk.ok() ? status : sunk;
+    read.status = FromGrpc(reader->Finish());
+    if (sunk.ok()) return read;
+    return {.status = std::move(sunk), .is_begun = true, .is_of_sink = true};
   }
 
   const ClientOptions options_;

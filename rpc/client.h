@@ -46,11 +46,14 @@ class FollowStream {
   virtual void Cancel() = 0;
   // Once, after Read() has returned false: why the stream ended; kCancelled after Cancel().
   virtual absl::Status Finish() = 0;
+  // After Finish() has returned kUnauthenticated: whether the next call shows another credential.
+  virtual bool HasNewCredential() { return false; }
 };
 
 // Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in their errors.
-// Idempotent calls are retried once after kUnavailable. A call that is refused as its caller asks
-// too often is made again, at longer and longer intervals, for as long as its timeout lasts.
+// Idempotent calls are retried once after kUnavailable, and all once with a new credential of
+// munge, if that one was refused. A call that is refused as its caller asks too often is made
+// again, at longer and longer intervals, for as long as its timeout lasts.
 class Client {
  public:
   // Waits for `connect_timeout` at most, and for `refused_max` where nothing listens. Errors:

@@ -159,4 +159,15 @@ std::string CurrentMungeToken(std::string_view source, const std::string& target
   return MakeMungeToken(source, target, kRenewalWait).value_or(given);
 }
 
+bool ReplaceMungeToken(std::string_view source, const std::string& target,
+                       const std::string& refused) {
+  absl::MutexLock one_at_a_time(&Newest().making);
+  {
+    absl::MutexLock lock(&Newest().mutex);
+    const Made& made = Newest().by_server[KeyOf(source, target)];
+    if (!made.token.empty() && made.token != refused) return true;  // another call was quicker
+  }
+  return MakeMungeToken(source, target, kRenewalWait).ok();
+}
+
 }  // namespace h5mirror::rpc

@@ -35,7 +35,13 @@ absl::StatusOr<std::string> MakeMungeToken(std::string_view source, const std::s
 std::string CurrentMungeToken(std::string_view source, const std::string& target,
                               const std::string& given);
 
-// The same with another maker, for tests.
+// True: CurrentMungeToken() gives another credential for `target` than `refused` from now on. Makes
+// it if the newest is still that one, and waits as CurrentMungeToken() does. False: munged does not
+// answer.
+bool ReplaceMungeToken(std::string_view source, const std::string& target,
+                       const std::string& refused);
+
+// MakeMungeToken() with another maker, and without memory of the last answer; for tests.
 using MakeCredential = absl::StatusOr<std::string> (*)(const std::string& socket);
 absl::StatusOr<std::string> MakeMungeTokenBy(MakeCredential make, std::string_view source,
                                              absl::Duration wait_max);

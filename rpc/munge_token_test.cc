@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "rpc/channel.h"
 
 namespace h5mirror::rpc {
 namespace {
@@ -50,6 +51,18 @@ TEST(MungeTokenTest, AMungedThatHangsMeetsTheDeadlineAndFourThreads) {
   }
   EXPECT_TRUE(token.ok()) << token.status();
   EXPECT_LE(questions, 5);
+}
+
+TEST(MungeTokenTest, ACredentialIsReplacedOnlyByAnother) {
+  ClientOptions options;
+  options.target = "here:1";
+  const absl::Status refused = absl::UnauthenticatedError("used before");
+  options.token = options.token_source = "secret";
+  EXPECT_FALSE(RenewCredential(options, "secret", refused)) << "no other token is there";
+  options.token_source = "munge:/there/is/no/such/socket";
+  EXPECT_FALSE(RenewCredential(options, "secret", absl::UnavailableError("away")));
+  EXPECT_FALSE(RenewCredential(options, "secret", refused)) << "munged does not answer";
+  EXPECT_EQ(CredentialNow(options), "secret");
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ void FollowedFile::Run() {
       is_following_ = false;
       if (stopping_) return;
       if (absl::IsNotFound(status) || absl::IsPermissionDenied(status) ||
-          absl::IsUnauthenticated(status)) {
+          (absl::IsUnauthenticated(status) && !has_new_credential_)) {
         ended_ = status;
         // Files that are to be published are asked for until they are there.
         const auto level = before == 0 ? spdlog::level::debug : spdlog::level::info;
@@ -124,13 +124,20 @@ absl::Status FollowedFile::Follow(rpc::Client& client) {
   }
   absl::Status taken;
   v1::FollowFileResponse message;
-  while (taken.ok() && stream->Read(message)) taken = Take(message);
+  while (taken.ok() && stream->Read(message)) {
+    has_new_credential_ = false;
+    taken = Take(message);
+  }
   {
     absl::MutexLock lock(&mutex_);
     stream_ = nullptr;
   }
   if (!taken.ok()) return taken;
   const absl::Status ended = stream->Finish();
+  // A server that has restarted refuses a credential that it has seen. It may refuse the new one
+  // for another reason.
+  has_new_credential_ =
+      absl::IsUnauthenticated(ended) && !has_new_credential_ && stream->HasNewCredential();
   return ended.ok() ? absl::UnavailableError("the server ended it") : ended;
 }
 

@@ -135,6 +135,8 @@ class FollowedFile {
   BatchedCall<Newest> newest_call_;
   BatchedCall<SharedCut> version_call_;
   IncomingCut incoming_;  // of the thread
+  // Of the thread: the last stream was refused for its credential, and the next one shows another.
+  bool has_new_credential_ = false;
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

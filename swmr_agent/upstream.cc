@@ -39,13 +39,22 @@ absl::StatusOr<v1::CheckReaderResponse> Upstream::CheckReader(
     if (agents_ == nullptr) agents_ = v1::Agents::NewStub(rpc::MakeChannel(options_));
     stub = agents_.get();
   }
+  std::string shown;
+  absl::StatusOr<v1::CheckReaderResponse> answer = Ask(*stub, request, shown);
+  if (!rpc::RenewCredential(options_, shown, answer.status())) return answer;
+  return Ask(*stub, request, shown);
+}
+
+absl::StatusOr<v1::CheckReaderResponse> Upstream::Ask(v1::Agents::Stub& stub,
+                                                      const v1::CheckReaderRequest& request,
+                                                      std::string& shown) {
   grpc::ClientContext context;
-  rpc::Authorize(options_, context);
+  shown = rpc::Authorize(options_, context);
   // The first call comes before there is a connection.
   context.set_wait_for_ready(true);
   context.set_deadline(absl::ToChronoTime(absl::Now() + kCheckWait));
   v1::CheckReaderResponse response;
-  const grpc::Status status = stub->CheckReader(&context, request, &response);
+  const grpc::Status status = stub.CheckReader(&context, request, &response);
   if (!status.ok()) return rpc::FromGrpc(status);
   return response;
 }

@@ -25,11 +25,16 @@ class Upstream {
   const rpc::ClientOptions& options() const { return options_; }
   // Lives as long as this does. kUnavailable: there is no connection yet, and none came about.
   absl::StatusOr<rpc::Client*> client();
-  // Asks the server, once, and waits for a second at most. Errors: those of the call;
-  // kUnavailable, kDeadlineExceeded.
+  // Asks the server, and waits for a second at most; once more if a credential of munge has had its
+  // time. Errors: those of the call; kUnavailable, kDeadlineExceeded.
   absl::StatusOr<v1::CheckReaderResponse> CheckReader(const v1::CheckReaderRequest& request);
 
  private:
+  // One attempt; `shown` is the credential that it showed.
+  absl::StatusOr<v1::CheckReaderResponse> Ask(v1::Agents::Stub& stub,
+                                              const v1::CheckReaderRequest& request,
+                                              std::string& shown);
+
   const rpc::ClientOptions options_;
   absl::Mutex agents_mutex_;  // a leaf
   std::unique_ptr<v1::Agents::Stub> agents_ ABSL_GUARDED_BY(agents_mutex_);

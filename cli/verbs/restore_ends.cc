@@ -79,6 +79,16 @@ absl::StatusOr<RestoreTarget> TargetOfName(const RestoreSource& source) {
   return LocalTarget(origin.path());
 }
 
+// A writer that died may have left bytes that the server lacks. The driver would find that the two
+// have diverged, and the object would come back without a version.
+absl::Status CheckLastWriter(const FileArg& mirror, const std::string& said) {
+  const bool has_died = mirror.record.has_value() && mirror.record->state == RecordState::kOpen;
+  if (!has_died) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat("the last program that wrote ", said,
+             " died: go back to its last cut first, with h5mirror recover ", said));
+}
+
 absl::Status CheckMirror(Context& context, const FileArg& mirror, const std::string& said) {
   if (mirror.record.has_value() && mirror.record->state == RecordState::kDiverged) {
     return absl::FailedPreconditionError(
@@ -94,7 +104,8 @@ absl::Status CheckMirror(Context& context, const FileArg& mirror, const std::str
   }
   H5M_ASSIGN_OR_RETURN(const std::optional<v1::FileStatus> status,
                        FindServerFile(*client, mirror.name));
-  return status ? CheckNoLease(said, *status) : absl::OkStatus();
+  if (status.has_value()) H5M_RETURN_IF_ERROR(CheckNoLease(said, *status));
+  return CheckLastWriter(mirror, said);
 }
 
 std::string Absolute(std::string_view prefix, const std::string& text) {

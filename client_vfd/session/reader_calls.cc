@@ -245,7 +245,7 @@ absl::Status ReaderCalls::RunOnce(const ReaderServer& server, absl::Duration tim
   }
   H5M_RETURN_IF_ERROR(Begin(&route, &timeout));
   absl::Time deadline = absl::Now() + timeout;
-  const absl::Status status = attempt(route, &deadline);
+  const absl::Status status = Try(route, &deadline, attempt);
   route.channel.reset();
   if (absl::IsDeadlineExceeded(status)) {
     End(route, status);
@@ -256,10 +256,18 @@ absl::Status ReaderCalls::RunOnce(const ReaderServer& server, absl::Duration tim
   return status;
 }
 
+// A server that has restarted is shown a new credential of munge.
+absl::Status ReaderCalls::Try(const Route& route, absl::Time* deadline, Attempt attempt) {
+  const std::string shown = rpc::CredentialNow(route.options);
+  absl::Status status = attempt(route, deadline);
+  if (!rpc::RenewCredential(route.options, shown, status)) return status;
+  return attempt(route, deadline);
+}
+
 absl::Status ReaderCalls::RunAt(Route route, absl::Duration timeout, Attempt attempt) {
   H5M_RETURN_IF_ERROR(Begin(&route, &timeout));
   absl::Time deadline = absl::Now() + timeout;
-  absl::Status status = attempt(route, &deadline);
+  absl::Status status = Try(route, &deadline, attempt);
   absl::Status connected;
   absl::Duration pause = kPause;
   while (IsPassing(status) && absl::Now() < deadline && connected.ok()) {
@@ -269,7 +277,7 @@ absl::Status ReaderCalls::RunAt(Route route, absl::Duration timeout, Attempt att
     }
     connected = rpc::WaitConnected(*route.channel, route.options, deadline - absl::Now());
     if (!connected.ok()) break;
-    status = attempt(route, &deadline);
+    status = Try(route, &deadline, attempt);
     if (absl::IsUnavailable(status)) absl::SleepFor(kPause);
   }
   route.channel.reset();

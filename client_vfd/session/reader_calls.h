@@ -104,6 +104,9 @@ class ReaderCalls {
 
   ReaderCalls() = default;
 
+  // One attempt, or two where the credential of the first one has had its time.
+  static absl::Status Try(const Route& route, absl::Time* deadline, Attempt attempt);
+
   // Makes the call at the agent, where there is one; if there is none or it fails, at the server.
   absl::Status Run(const ReaderServer& server, absl::Duration timeout, Attempt attempt);
   absl::Status RunAt(Route route, absl::Duration timeout, Attempt attempt);

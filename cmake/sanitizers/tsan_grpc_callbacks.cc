@@ -4,7 +4,9 @@
 // that TSan does not see. gRPC's headers are compiled with us: whatever StartWrite() has written
 // into an operation, and what our reactor has written before it, looks like a race with the thread
 // that runs OnWriteDone(). grpc_call_start_batch() below takes the place of the library's in each
-// tsan program. It puts a function of ours before the two by which the headers take a callback.
+// tsan program. It puts a function of ours before the two by which the headers take a callback. An
+// operation on a completion queue ends in the thread that takes its tag from there, with
+// grpc_completion_queue_next().
 
 #include <dlfcn.h>
 
@@ -37,16 +39,15 @@ void AcquireAndRun(Functor* functor, int ok) {
   run(functor, ok);
 }
 
-using StartBatch = grpc_call_error(grpc_call*, const grpc_op*, size_t, void*, void*);
-
-StartBatch* Next() {
-  static auto* const next =
-      reinterpret_cast<StartBatch*>(dlsym(RTLD_NEXT, "grpc_call_start_batch"));
-  if (next == nullptr) {
-    std::fprintf(stderr, "tsan_grpc_callbacks.cc: no grpc_call_start_batch in this gRPC\n");
+// The library's own function of this name.
+template <typename Function>
+Function* Find(const char* name) {
+  auto* const found = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+  if (found == nullptr) {
+    std::fprintf(stderr, "tsan_grpc_callbacks.cc: no %s in this gRPC\n", name);
     std::abort();
   }
-  return next;
+  return found;
 }
 
 }  // namespace
@@ -63,5 +64,15 @@ extern "C" grpc_call_error grpc_call_start_batch(grpc_call* call, const grpc_op*
     }
     __tsan_release(tag);
   }
-  return Next()(call, ops, count, tag, reserved);
+  static auto* const next = Find<decltype(grpc_call_start_batch)>("grpc_call_start_batch");
+  return next(call, ops, count, tag, reserved);
+}
+
+extern "C" grpc_event grpc_completion_queue_next(grpc_completion_queue* queue,
+                                                 gpr_timespec deadline, void* reserved) {
+  static auto* const next =
+      Find<decltype(grpc_completion_queue_next)>("grpc_completion_queue_next");
+  const grpc_event event = next(queue, deadline, reserved);
+  if (event.type == GRPC_OP_COMPLETE && event.tag != nullptr) __tsan_acquire(event.tag);
+  return event;
 }

@@ -61,6 +61,18 @@ absl::Status CheckFormat(EnvTree& tree) {
                       kFormatName, format, kFormat));
 }
 
+// Whether this process can give its files to the group, before the first head needs it.
+absl::Status TryGroup(EnvTree& tree, const std::string& name, int64_t group) {
+  H5M_ASSIGN_OR_RETURN(auto file, tree.Open(kFormatName, OpenKind::kRead, 0));
+  const absl::Status set = file->SetMode(0600, group);
+  if (set.ok()) return set;
+  return absl::Status(
+      set.code(),
+      StrCat("group = \"", name, "\": ", ToStd(set.message()),
+             "; the server's user must be in that group. A unit of systemd needs Group=", name,
+             ", or SupplementaryGroups=", name, " and SystemCallFilter=@chown"));
+}
+
 // Of a root that an older program served nobody noted the time; its tokens tell when it was
 // written.
 void OpenClock(StoreContext& context) {
@@ -277,6 +289,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions option
   context->lock = *std::move(lock);
   if (!context->options.group.empty()) {
     H5M_ASSIGN_OR_RETURN(context->group, env.GroupNumber(context->options.group));
+    H5M_RETURN_IF_ERROR(TryGroup(*context->tree, context->options.group, context->group));
   }
   OpenClock(*context);
   H5M_RETURN_IF_ERROR(context->tokens.Load());

@@ -65,7 +65,9 @@ absl::Status GiveToGroup(const std::string& path, uint32_t mode_bits, const std:
     const struct group* entry = getgrnam(group.c_str());
     if (entry == nullptr)
       return absl::NotFoundError(StrCat("group = \"", group, "\": no such group"));
-    if (chown(path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) {
+    struct stat info {};
+    const bool has_it = stat(path.c_str(), &info) == 0 && info.st_gid == entry->gr_gid;
+    if (!has_it && chown(path.c_str(), static_cast<uid_t>(-1), entry->gr_gid) != 0) {
       return ErrnoToStatus(errno, StrCat("give ", path, " to group ", group));
     }
   }

@@ -113,7 +113,10 @@ absl::Status ReplaceSecretFile(const std::filesystem::path& path, std::string_vi
   absl::Cleanup remover = [&] { unlink(temporary.c_str()); };
   const absl::Cleanup closer = [fd] { close(fd); };
   struct stat old {};
-  if (stat(path.c_str(), &old) == 0 && fchown(fd, old.st_uid, old.st_gid) != 0) {
+  struct stat made {};
+  const bool is_there = stat(path.c_str(), &old) == 0 && fstat(fd, &made) == 0;
+  const bool is_others = old.st_uid != made.st_uid || old.st_gid != made.st_gid;
+  if (is_there && is_others && fchown(fd, old.st_uid, old.st_gid) != 0) {
     return ErrnoToStatus(errno, StrCat("keep the owner of ", path.string()));
   }
   H5M_RETURN_IF_ERROR(WriteAll(fd, content, temporary));

@@ -14,6 +14,7 @@ from harness.process import run, wait_until
 from harness.scripts import GROWING
 from harness.site import Site
 from harness.users import ANNA, BOB, needs_root
+from test_agent import Agent
 
 pytestmark = [needs_root, pytest.mark.skipif(shutil.which("munge") is None, reason="takes munge and munged")]
 
@@ -195,6 +196,53 @@ def test_a_program_that_opens_while_munged_hangs_is_mirrored_later(cluster):
     assert writer.ask("end") == "closed"
     writer.wait().ok()
     wait_until(lambda: _is_mirrored(cluster), "the session does not go on")
+
+
+# Opens the file for each line that it reads, and prints a value.
+READS = """
+    for line in sys.stdin:
+        try:
+            with h5py.File("home/root/r.h5", "r") as f:
+                print(int(f["x"][41]), flush=True)
+        except OSError as error:
+            print(str(error).replace("\\n", " "), flush=True)
+"""
+
+
+def write_value(cluster, value: int) -> None:
+    cluster.site.py(f"""
+        os.makedirs("home/root", exist_ok=True)
+        with h5py.File("home/root/r.h5", "a") as f:
+            f.require_dataset("x", (1000,), "i8")[:] = {value}
+    """, config=cluster.site.config(token=cluster.source))
+
+
+def test_a_reader_goes_on_with_a_new_credential(cluster):
+    write_value(cluster, 1)
+    reader = cluster.site.start(cluster.site.script(READS), config=cluster.site.config(mode="reader", token=cluster.source),
+                                talks=True)
+    assert reader.ask("") == "1"
+    for _ in range(2):
+        cluster.site.server.stop()
+        cluster.site.server.start()
+        assert reader.ask("") == "1"
+
+
+def test_the_agent_goes_on_with_a_new_credential(cluster):
+    write_value(cluster, 1)
+    agent = Agent(cluster.site, "--token", cluster.source).start()
+    # Without a token of its own, so that what it reads comes through the agent.
+    reader = cluster.site.start(cluster.site.script(READS), config=cluster.site.config(mode="reader", agent=agent.socket),
+                                talks=True)
+    assert reader.ask("") == "1"
+    cluster.site.server.stop()
+    cluster.site.server.start()
+    write_value(cluster, 2)
+    wait_until(lambda: reader.ask("") == "2", "the agent does not go on", 60)
+    said = agent.process.err() + agent.process.out()
+    assert "not followed any more" not in said, said
+    files, cuts = agent.stop()
+    assert files == 1 and cuts >= 2, (files, cuts)
 
 
 def _is_mirrored(cluster) -> bool:

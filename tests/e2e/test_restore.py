@@ -206,13 +206,13 @@ def test_a_dry_run_changes_nothing(full):
     assert hdf5.digest(full.local("run.h5")) == before and full.versions("run.h5") == [1, 2]
 
 
-@pytest.mark.parametrize("wrong, code, words", [
-    ("run.h5:/g", 2, "names no version"), ("run.h5@1", 2, "names no object"), ("run.h5@1:/", 2, "root group"),
-    ("run.h5@9:/g", 3, "9"), ("none.h5@1:/g", 3, "none.h5"), ("run.h5@1:/none", 3, "has no /none"),
-    ("run.h5@2:/g", 3, "run.h5@2 has no /g")])
-def test_what_cannot_be_is_named(full, wrong, code, words):
-    result = full.cli("restore", wrong)
-    assert result.code == code and words in result.err, result.describe()
+def test_what_cannot_be_is_named(full):
+    for wrong, code, words in [
+            ("run.h5:/g", 2, "names no version"), ("run.h5@1", 2, "names no object"), ("run.h5@1:/", 2, "root group"),
+            ("run.h5@9:/g", 3, "9"), ("none.h5@1:/g", 3, "none.h5"), ("run.h5@1:/none", 3, "has no /none"),
+            ("run.h5@2:/g", 3, "run.h5@2 has no /g")]:
+        result = full.cli("restore", wrong)
+        assert result.code == code and words in result.err, result.describe()
     assert full.versions("run.h5") == [1, 2]
 
 
@@ -295,8 +295,11 @@ def test_a_kill_of_the_helper_leaves_a_whole_version(site, seen):
     site.check_versions_kept("run.h5")
     hdf5.assert_opens(site.head("run.h5"))
     plain(site, "f = h5py.File('run.h5'); assert f['keep'][()] == 1 and f['after'][()] == 2 and '.h5' not in str(list(f))")
-    # The next one goes through.
-    site.cli("restore", "run.h5@1:/big", "--replace", timeout=300).ok()
+    again = site.cli("restore", "run.h5@1:/big", timeout=300)
+    if again.code != 0 or seen == "progress":  # The kill has left bytes behind the end.
+        assert again.code == 5 and "h5mirror recover" in again.err, again.describe()
+        site.cli("recover", site.local("run.h5")).ok()
+        site.cli("restore", "run.h5@1:/big", timeout=300).ok()
     plain(site, "assert h5py.File('run.h5')['big'].shape == (64, 1 << 20)")
     site.assert_mirrored("run.h5")
 

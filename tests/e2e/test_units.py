@@ -61,7 +61,11 @@ SOCKET = "unix:/run/h5mirror/sock"
 
 
 def test_a_group_reaches_the_socket_and_the_heads_and_others_do_not(machine):
-    set_up(machine, f'listen = ["{SOCKET}"]\ngroup = "scientists"\nsocket_mode = "0660"\n', "SupplementaryGroups=scientists")
+    config = f'listen = ["{SOCKET}"]\ngroup = "scientists"\nsocket_mode = "0660"\n'
+    set_up(machine, config, "SupplementaryGroups=scientists")
+    assert machine.run(["systemctl", "start", "h5mirrord"]).code != 0
+    assert "SystemCallFilter=@chown" in machine.said("h5mirrord")
+    set_up(machine, config, "SupplementaryGroups=scientists\nSystemCallFilter=@chown")
     start(machine, "h5mirrord")
     assert machine.sh("stat -c '%G %a' /run/h5mirror/sock").split() == ["scientists", "660"]
     write(machine, "ada", SOCKET, "/data/run.h5", "d").ok()
