@@ -46,14 +46,17 @@ struct RestoreTarget {
 };
 
 // `into`: --into; empty: the file itself, which is the local file of its mirror if that is here,
-// else the server's. Errors: kNotFound  the local file is gone.
-//         kFailedPrecondition  the local file lies on another machine.
+// else the server's.
+// Errors: kNotFound            the local file is gone.
+//         kFailedPrecondition  it lies on another machine, or another file has its path now.
 absl::StatusOr<RestoreTarget> FindRestoreTarget(const RestoreSource& source,
                                                 const std::string& into);
 
 // Before anything is changed. Asks the target's own servers, not --server. `changes`: false for a
-// dry run, which needs no lock. Errors: kFailedPrecondition  a program writes the target, or it has
-// diverged from its mirror.
+// dry run, which needs no lock.
+//
+// Errors: kFailedPrecondition  a program writes the target, its last writer died, it has diverged
+//                              from its mirror, or its mirrors have several names.
 //         kPermissionDenied    the user may not write it.
 absl::Status CheckRestoreTarget(Context& context, const RestoreTarget& target, bool changes);
 
