@@ -69,10 +69,13 @@ TEST_F(TokenReaderTest, AnotherOneIsReadWhenItIsRefused) {
   EXPECT_TRUE(Becomes("h5m_new"));
 }
 
+// A suite, and so a process, of its own: others leave a thread behind.
+class TokenReaderForkTest : public TokenReaderTest {};
+
 // This token does not expire, so no thread of the parent's runs yet: AddressSanitizer's allocator
 // may be locked by one that just begins, and would stay so in the child. glibc's takes care of
 // forks.
-TEST_F(TokenReaderTest, AForkedChildReadsByAThreadOfItsOwn) {
+TEST_F(TokenReaderForkTest, AForkedChildReadsByAThreadOfItsOwn) {
   options_.token = "h5m_old";
   TokenReader::Get().Note(options_);
   TokenReader::PrepareFork();
