@@ -71,6 +71,7 @@ struct RemovedFile {
   uint64_t history_bytes = 0;
   uint64_t tags = 0;  // of its versions; 0 also where they are not known
   Provenance who;     // of the removal: users, host, program, pid
+  std::string owner;  // of the file, "unix:anna"; empty: it has none
 };
 
 // Thread-safe. Locks the root while it lives.
@@ -154,6 +155,27 @@ class Store {
   // since. Only a hint; FileInfo has the result.
   virtual absl::StatusOr<std::vector<std::string>> CheckedFiles() = 0;
 
+  // ---- Owners. The session that makes a file gives it one (LocalAccess::owner). It stays with the
+  // file: over all versions, when the file is moved, removed and brought back. ----
+
+  // Whose the file of that name is. Opens nothing: an open file answers from memory, another by its
+  // directory, or by what was read of that before. A file that is being made is there from the
+  // begin of its session on, unless that goes without a cut.
+  virtual absl::StatusOr<FileOwner> OwnerOf(std::string_view) {
+    return absl::UnimplementedError("this store knows no owners");
+  }
+  // Makes `owner` ("": nobody) the owner. Durable when it returns.
+  // Errors: kInvalidArgument     as CheckOwner().
+  //         kNotFound            no such file.
+  //         kFailedPrecondition  the file has no durable cut yet.
+  virtual absl::Status SetOwner(std::string_view, std::string_view) {
+    return absl::UnimplementedError("this store knows no owners");
+  }
+  // Called when a name has got another file or owner, or none any more, by the thread that did it,
+  // with no lock held. It must not wait. Null: no call begins after this has returned.
+  using OwnerListener = std::function<void(const std::string& name)>;
+  virtual void SetOwnerListener(OwnerListener) {}
+
   // ---- Costs ----
 
   // The sizes of a file's history, by its directory; the file is not opened. kNotFound.
@@ -190,6 +212,10 @@ absl::Status CheckName(std::string_view name);
 // OK: `tag` may name a version. It has 1..100 bytes, ASCII letters, digits, '.', '_' and '-', and
 // is not digits alone. kInvalidArgument: the message says which rule is broken.
 absl::Status CheckTag(std::string_view tag);
+
+// OK: `owner` may own a file. It is "KIND:NAME", of 3..200 bytes, without '/' and control
+// characters. kInvalidArgument: the message says what it looks like.
+absl::Status CheckOwner(std::string_view owner);
 
 }  // namespace h5mirror::store
 

@@ -57,6 +57,9 @@ struct LocalAccess {
   uint32_t mode_bits = 0;  // 0..0777; 0: unknown
   // The uid, on this host, of the verified user who may read the file; nullopt: nobody is known.
   std::optional<uint32_t> reader = std::nullopt;
+  // The verified caller, "unix:anna": the owner of the file, if this session makes it. Empty:
+  // nobody is known, or has a name that CheckOwner() refuses.
+  std::string owner = {};
 };
 
 // The origin of a version: user, host, program. `verified_user` is empty where the server asked
@@ -177,6 +180,14 @@ struct FileInfo {
   uint64_t stage_bytes = 0;
   uint64_t history_bytes = 0;
   std::optional<CheckInfo> last_check;  // nullopt: never compared
+  std::string owner;                    // "unix:anna"; empty: it has none
+};
+
+// Whose file it is.
+struct FileOwner {
+  bool is_there = false;  // false: no file has that name
+  std::string owner;      // "unix:anna"; empty: nobody is known
+  bool operator==(const FileOwner&) const = default;
 };
 
 using h5mirror::Extent;

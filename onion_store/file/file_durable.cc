@@ -26,6 +26,7 @@
 #include "base/strings.h"
 #include "onion_store/disk/coding.h"
 #include "onion_store/file/file_impl.h"
+#include "onion_store/shared/file_owner.h"
 
 namespace h5mirror::store {
 namespace {
@@ -150,6 +151,13 @@ absl::Status FileImpl::CreateIndex(FileRow* row, absl::Span<const VersionRow> ve
                                    const std::optional<GenerationRow>& begins) {
   row->file_id = files_.file_id();
   row->page_size_bytes = files_.page_size_bytes();
+  const std::string owner = [&] {
+    absl::MutexLock lock(&mutex_);
+    return owner_;
+  }();
+  // Before the index, whose sync names it too.
+  H5M_RETURN_IF_ERROR(NameOwner(*context_->tree, files_.directory(), owner));
+  context_->owners.Forget(files_.name());
   H5M_ASSIGN_OR_RETURN(std::shared_ptr<VersionIndex> index,
                        VersionIndex::Create(context_->vfs, *context_->tree, files_.directory(),
                                             *row, versions, begins));

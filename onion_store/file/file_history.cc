@@ -7,6 +7,7 @@
 #include "onion_store/file/file_impl.h"
 #include "onion_store/file/versions/version_reader.h"
 #include "onion_store/history_names.h"
+#include "onion_store/shared/file_owner.h"
 #include "onion_store/store.h"
 
 namespace h5mirror::store {
@@ -276,6 +277,27 @@ absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
   }
   absl::MutexLock lock(&mutex_);
   row_ = row;
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::SetOwner(const std::string& owner) {
+  WorkTurn turn(&work_lock_);
+  {
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(health_.dead());
+    if (row_.durable_cut == 0) {
+      return absl::FailedPreconditionError(
+          StrCat(files_.name(), " has no durable cut yet: try again"));
+    }
+  }
+  if (absl::Status changed = ChangeOwner(*context_->tree, files_.directory(), owner);
+      !changed.ok()) {
+    Die(changed);  // The disk may have either: the next open looks.
+    context_->owners.Forget(files_.name());
+    return changed;
+  }
+  absl::MutexLock lock(&mutex_);
+  owner_ = owner;
   return absl::OkStatus();
 }
 

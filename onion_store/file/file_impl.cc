@@ -33,6 +33,12 @@ bool FileImpl::IsNothing() {
   return row_.durable_cut == 0 && cuts_.layers.empty() && session_.phase() == WriterPhase::kNone;
 }
 
+FileOwner FileImpl::Owner() {
+  absl::MutexLock lock(&mutex_);
+  if (!HasCut() && !session_.is_writing()) return {};
+  return {true, owner_};
+}
+
 void FileImpl::Post(absl::Time when) {
   if (context_->background != nullptr) context_->background->Post(shared_from_this(), when);
 }
@@ -81,6 +87,7 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
     info.durable_barrier = row_.durable_barrier;
     info.origin = row_.origin;
     info.local = row_.local;
+    info.owner = owner_;
     for (const LayerPtr& layer : cuts_.layers) {  // The newest cut brought them.
       info.origin = layer->origin;
       info.local = layer->local;

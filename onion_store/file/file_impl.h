@@ -188,6 +188,10 @@ class FileImpl final : public File,
 
   // Whether it has neither a version nor a session, a cut or a head.
   bool IsNothing();
+  // Whose it is: Store::OwnerOf().
+  FileOwner Owner() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Store::SetOwner(), of a valid owner.
+  absl::Status SetOwner(const std::string& owner) ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
   // The version that Load() made of a change from outside; 0: there was none.
   VersionNumber outside_change() const { return outside_change_; }
   // The store is closed: from now on every call fails, and this writes nothing.
@@ -215,6 +219,8 @@ class FileImpl final : public File,
   // ---- file_session.cc ----
   // Gives a new head its access, from that of the former one or from the writer's local file.
   using GiveAccess = absl::FunctionRef<absl::Status(EnvFile& head)>;
+  absl::Status BeginFor(Token token, SessionStart start, const Origin& origin,
+                        const LocalAccess& local) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status BeginLocked(SessionStart start, const WriterFacts& facts, GiveAccess give)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<GenerationPtr> NewGenerationLocked(GiveAccess give)
@@ -314,6 +320,11 @@ class FileImpl final : public File,
   // ---- file_metadata.cc: hints, whose loss is no error ----
   void LoadMetadata();
   void SaveMetadata();
+
+  // Whether there is anything that a crash, or the end of a session without a cut, would leave.
+  bool HasCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return row_.durable_cut != 0 || !cuts_.layers.empty();
+  }
 
   // ---- file_history.cc ----
   // The version of `number`, as the index gave it; where that is 0, kNotFound with `missing`.
@@ -433,6 +444,8 @@ class FileImpl final : public File,
       ABSL_GUARDED_BY(mutex_);  // null before the first durable cut
   SavedPages saved_ ABSL_GUARDED_BY(mutex_){files_};
   VersionInfo newest_ ABSL_GUARDED_BY(mutex_);
+  // As row_. Without a cut and a session it means nothing.
+  std::string owner_ ABSL_GUARDED_BY(mutex_);
 
   LastCheck last_check_;  // its lock comes after tag_mutex_
 

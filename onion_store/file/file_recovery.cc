@@ -13,6 +13,7 @@
 #include "onion_store/disk/coding.h"
 #include "onion_store/file/file_impl.h"
 #include "onion_store/history_names.h"
+#include "onion_store/shared/file_owner.h"
 #include "onion_store/shared/new_name.h"
 
 namespace h5mirror::store {
@@ -45,7 +46,8 @@ bool IsLeftover(std::string_view name, const FileRow* row) {
   if (const auto segment = NumberAfter(name, "pages-")) {
     return row == nullptr || *segment > static_cast<int64_t>(row->pages_segment);
   }
-  return row == nullptr && (name == "index" || name == "index-wal" || name == "index-journal");
+  return row == nullptr &&
+         (name == "index" || name == "index-wal" || name == "index-journal" || IsOwnerEntry(name));
 }
 
 // Makes layers of the records of a stage: one for each durable cut that the head does not hold and
@@ -256,6 +258,10 @@ absl::Status FileImpl::RemoveLeftovers(const FileRow* row) {
   if (absl::IsNotFound(entries.status())) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(entries.status());
   if (row == nullptr) H5M_RETURN_IF_ERROR(CheckNothingDurable(*entries));
+  {
+    absl::MutexLock lock(&mutex_);
+    owner_ = row == nullptr ? std::string() : OwnerIn(*entries);
+  }
   for (const DirectoryEntry& entry : *entries) {
     if (!IsLeftover(entry.name, row)) continue;
     H5M_RETURN_IF_ERROR(context_->tree->Remove(files_.HistoryName(entry.name)));

@@ -45,7 +45,18 @@ absl::StatusOr<Token> FileImpl::Acquire() {
 
 absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& origin,
                              const LocalAccess& local) {
-  absl::MutexLock lock(&mutex_);
+  bool is_made = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_made = !HasCut();
+    H5M_RETURN_IF_ERROR(BeginFor(token, start, origin, local));
+  }
+  if (is_made) context_->TellOfOwner(files_.name());
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::BeginFor(Token token, SessionStart start, const Origin& origin,
+                                const LocalAccess& local) {
   H5M_RETURN_IF_ERROR(health_.dead());
   H5M_RETURN_IF_ERROR(session_.CheckLease(files_.name(), token));
   if (session_.is_writing()) {
@@ -60,6 +71,7 @@ absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& orig
   }
   H5M_RETURN_IF_ERROR(BeginLocked(start, {origin, local.mode_bits & 0777},
                                   [&](EnvFile& head) { return access.Give(head, local); }));
+  if (!HasCut()) owner_ = CheckOwner(local.owner).ok() ? local.owner : std::string();
   session_.Begin();
   return absl::OkStatus();
 }

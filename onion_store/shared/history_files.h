@@ -1,7 +1,7 @@
 // The names of one file's parts on the disk (docs/reference/format.md), and its marks.
 //
 //   NAME           the head
-//   NAME.h5m/      the history: index, stage-*, pages-*, sums-N, head-N, gen-N, metadata
+//   NAME.h5m/      the history: index, stage-*, pages-*, sums-N, head-N, gen-N, metadata, owner-*
 //   .h5mirror/open/ID, pruning/ID, ...   marks, in a store of a root; hints, whose loss is no error
 #ifndef H5MIRROR_ONION_STORE_SHARED_HISTORY_FILES_H_
 #define H5MIRROR_ONION_STORE_SHARED_HISTORY_FILES_H_

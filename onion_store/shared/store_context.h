@@ -16,6 +16,7 @@
 #include "onion_store/shared/background.h"
 #include "onion_store/shared/history_stops.h"
 #include "onion_store/shared/memory_budget.h"
+#include "onion_store/shared/owner_cache.h"
 #include "onion_store/shared/time_keeper.h"
 #include "onion_store/shared/token_source.h"
 #include "onion_store/store.h"
@@ -81,6 +82,16 @@ struct StoreContext {
   void TellOfCut(const std::string& name, CutNumber cut) ABSL_LOCKS_EXCLUDED(cut_listener_mutex) {
     absl::ReaderMutexLock lock(&cut_listener_mutex);
     if (cut_listener != nullptr) cut_listener(name, cut);
+  }
+  OwnerCache owners;
+  // As the cut listener.
+  absl::Mutex owner_listener_mutex;
+  Store::OwnerListener owner_listener ABSL_GUARDED_BY(owner_listener_mutex);
+  // `name` has another file or owner, or none any more.
+  void TellOfOwner(const std::string& name) ABSL_LOCKS_EXCLUDED(owner_listener_mutex) {
+    owners.Forget(name);
+    absl::ReaderMutexLock lock(&owner_listener_mutex);
+    if (owner_listener != nullptr) owner_listener(name);
   }
   std::atomic<uint64_t> lost_pages{0};
   std::atomic<bool> told_of_no_access_list{false};

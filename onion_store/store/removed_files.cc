@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "nlohmann/json.hpp"
+#include "onion_store/shared/file_owner.h"
 #include "onion_store/store/relocation.h"
 
 namespace h5mirror::store {
@@ -116,11 +117,11 @@ absl::Status PutRemovedInfo(EnvTree& tree, const RemovedFile& removed) {
 
 absl::StatusOr<RemovedFile> GetRemoved(EnvTree& tree, std::string_view id) {
   H5M_RETURN_IF_ERROR(CheckRemovalId(id));
-  const auto whole = tree.Stat(RemovedHistory(id));
-  if (absl::IsNotFound(whole.status())) {
+  const auto history = tree.List(RemovedHistory(id));
+  if (absl::IsNotFound(history.status())) {
     return absl::NotFoundError(StrCat("no removed file has the id ", id));
   }
-  H5M_RETURN_IF_ERROR(whole.status());
+  H5M_RETURN_IF_ERROR(history.status());
   H5M_ASSIGN_OR_RETURN(const std::string text, ReadSmallFile(tree, InfoName(id)));
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object() || NumberOf(json, "format") != kFormat ||
@@ -141,6 +142,7 @@ absl::StatusOr<RemovedFile> GetRemoved(EnvTree& tree, std::string_view id) {
   removed.who.host = TextOf(json, "host");
   removed.who.program = TextOf(json, "program");
   removed.who.pid = static_cast<uint32_t>(NumberOf(json, "pid"));
+  removed.owner = OwnerIn(*history);
   return removed;
 }
 

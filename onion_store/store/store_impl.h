@@ -42,6 +42,12 @@ class StoreImpl final : public Store, public StoreHealth {
                                        std::string_view new_name) override;
   absl::StatusOr<int> PurgeRemoved(absl::Time now) override;
   absl::Status PurgeOneRemoved(std::string_view removal_id) override;
+  absl::StatusOr<FileOwner> OwnerOf(std::string_view name) override;
+  absl::Status SetOwner(std::string_view name, std::string_view owner) override;
+  void SetOwnerListener(OwnerListener listener) override {
+    absl::MutexLock lock(&context_->owner_listener_mutex);
+    context_->owner_listener = std::move(listener);
+  }
 
   std::vector<StoreNotice> TakeNotices() override { return context_->notices.Take(); }
   uint64_t lost_pages() const override { return context_->lost_pages; }
@@ -92,6 +98,7 @@ class StoreImpl final : public Store, public StoreHealth {
   enum class Damaged : uint8_t { kRefuse, kAccept };
   // Returns the number of its tags; 0 of a damaged file.
   absl::StatusOr<uint64_t> Vacate(const std::string& name, Damaged damaged, std::string_view why);
+  void TellOfOwners(absl::Span<const std::string> names);
   // kAlreadyExists. Also makes the directories above it.
   absl::Status PrepareTarget(const std::string& name);
   // A relocation that has begun is finished here, at the next call of this kind, or at the next

@@ -1,11 +1,14 @@
 // Moving, removing and undeleting: docs/design/033-moving-and-removing.md has the order of it.
 #include <algorithm>
+#include <optional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/index/version_index.h"
+#include "onion_store/shared/file_owner.h"
 #include "onion_store/shared/head_access.h"
 #include "onion_store/shared/new_name.h"
 #include "onion_store/store/removed_files.h"
@@ -146,6 +149,39 @@ void StoreImpl::NoteMovedHead(const std::string& name) {
   (*index)->WriteFileRow(*row).IgnoreError();  // It costs time at the next open, nothing else.
 }
 
+// Also where the call has failed: the names may be moved later, or be moved already.
+void StoreImpl::TellOfOwners(absl::Span<const std::string> names) {
+  for (const std::string& name : names) context_->TellOfOwner(name);
+}
+
+absl::StatusOr<FileOwner> StoreImpl::OwnerOf(std::string_view name) {
+  if (!CheckName(name).ok()) return FileOwner();  // No file has it.
+  const uint64_t moment = context_->owners.Now();
+  std::shared_ptr<FileImpl> file;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (closed_) return absl::UnavailableError("the store is closed");
+    const auto slot = slots_.find(ToAbsl(name));
+    if (slot != slots_.end()) file = slot->second.file.lock();
+  }
+  if (file != nullptr && file->dead().ok()) return file->Owner();
+  if (std::optional<std::string> owner = context_->owners.Find(name)) {
+    return FileOwner{true, *std::move(owner)};
+  }
+  H5M_ASSIGN_OR_RETURN(FileOwner found, ReadOwner(*context_->tree, name));
+  if (found.is_there) context_->owners.Put(name, found.owner, moment);
+  return found;
+}
+
+absl::Status StoreImpl::SetOwner(std::string_view name, std::string_view owner) {
+  if (!owner.empty()) H5M_RETURN_IF_ERROR(CheckOwner(owner));
+  H5M_ASSIGN_OR_RETURN(const std::shared_ptr<FileImpl> file,
+                       Find(name, FileImpl::IfMissing::kFail, 0));
+  H5M_RETURN_IF_ERROR(file->SetOwner(std::string(owner)));
+  context_->TellOfOwner(std::string(name));
+  return absl::OkStatus();
+}
+
 absl::Status StoreImpl::Move(std::string_view name, std::string_view new_name) {
   H5M_RETURN_IF_ERROR(CheckName(name));
   H5M_RETURN_IF_ERROR(CheckNewName(new_name));
@@ -156,6 +192,7 @@ absl::Status StoreImpl::Move(std::string_view name, std::string_view new_name) {
   H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, names));
   H5M_RETURN_IF_ERROR(Vacate(from, Damaged::kRefuse, StrCat(from, " was moved to ", to)).status());
   H5M_RETURN_IF_ERROR(PrepareTarget(to));
+  const absl::Cleanup tell = [&] { TellOfOwners(names); };
   H5M_RETURN_IF_ERROR(Relocate(
       {NewRemovalId(context_->env.Now()), {{HistoryOf(from), HistoryOf(to)}, {from, to}}}));
   NoteMovedHead(to);
@@ -183,7 +220,10 @@ absl::StatusOr<RemovedFile> StoreImpl::Remove(std::string_view name, const Prove
     removed.head_bytes = sizes->head;
     removed.history_bytes = sizes->history();
   }
+  const auto owner = ReadOwner(tree, from);
+  if (owner.ok()) removed.owner = owner->owner;
   H5M_RETURN_IF_ERROR(PutRemovedInfo(tree, removed));
+  const absl::Cleanup tell = [&] { TellOfOwners({&from, 1}); };
   H5M_RETURN_IF_ERROR(
       Relocate({removed.id,
                 {{HistoryOf(from), RemovedHistory(removed.id)}, {from, RemovedHead(removed.id)}}}));
@@ -211,6 +251,7 @@ absl::StatusOr<std::string> StoreImpl::Undelete(std::string_view removal_id,
                absl::FormatTime(absl::RFC3339_sec, removed.expires, absl::UTCTimeZone())));
   }
   H5M_RETURN_IF_ERROR(PrepareTarget(to));
+  const absl::Cleanup tell = [&] { TellOfOwners({&to, 1}); };
   H5M_RETURN_IF_ERROR(
       Relocate({NewRemovalId(context_->env.Now()),
                 {{RemovedHistory(removed.id), HistoryOf(to)}, {RemovedHead(removed.id), to}}}));

@@ -45,11 +45,12 @@ inline std::string ReadVersion(File& file, VersionNumber version) {
 // One session, and the bytes that the file must have.
 class Writer {
  public:
-  Writer(std::shared_ptr<File> file, SessionStart start, std::string content = "")
+  Writer(std::shared_ptr<File> file, SessionStart start, std::string content = "",
+         const LocalAccess& local = {0640})
       : file_(std::move(file)), content_(std::move(content)) {
     auto token = file_->Acquire();
     token_ = token.value_or(0);
-    begun_ = file_->Begin(token_, start, Origin{"m", "host", "/x.h5"}, {0640});
+    begun_ = file_->Begin(token_, start, Origin{"m", "host", "/x.h5"}, local);
     if (start == SessionStart::kNewGeneration) content_.clear();
   }
 

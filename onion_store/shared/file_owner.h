@@ -1,0 +1,37 @@
+// The owner of a file: the verified caller whose session made it. In a file's history an empty
+// file "owner-unix:anna" names it (docs/reference/format.md). So a look at one directory tells
+// whether there is a file, and whose it is. The name gets there before the index does, and the sync
+// that names the index names both: a file that is there has the owner that it was made with.
+#ifndef H5MIRROR_ONION_STORE_SHARED_FILE_OWNER_H_
+#define H5MIRROR_ONION_STORE_SHARED_FILE_OWNER_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "base/env.h"
+#include "onion_store/store.h"
+
+namespace h5mirror::store {
+
+// Whether an entry of a history names an owner.
+bool IsOwnerEntry(std::string_view entry);
+
+// The owner that the entries of a history name; empty: none. Several are none: nobody knows which.
+std::string OwnerIn(absl::Span<const DirectoryEntry> entries);
+
+// Looks at the disk. A head without a history is a file without an owner.
+absl::StatusOr<FileOwner> ReadOwner(EnvTree& tree, std::string_view name);
+
+// Names the owner in a history that has no index yet. Durable with the next sync of `directory`.
+// Nothing, where `owner` is empty.
+absl::Status NameOwner(EnvTree& tree, const std::string& directory, std::string_view owner);
+
+// Makes `owner` (empty: nobody) the owner. Durable when it returns. After a crash the owner is the
+// former one or this.
+absl::Status ChangeOwner(EnvTree& tree, const std::string& directory, std::string_view owner);
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_SHARED_FILE_OWNER_H_
