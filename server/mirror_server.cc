@@ -231,6 +231,8 @@ MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Cloc
       mirrors(clock),
       workers(kWorkers, "send stream") {
   callers.SetLimits(config.limits);
+  authenticator.SetOwners([this](std::string_view file) { return store.OwnerOf(file); });
+  store.SetOwnerListener([this](const std::string& file) { callers.LookAgainAt(file); });
   quotas.ledger.SetNearListener([this](const SpaceUse& use) { events.Notify(NearItsQuota(use)); });
 }
 

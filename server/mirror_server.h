@@ -108,6 +108,7 @@ class MirrorServer {
   struct Shared {
     Shared(const Config& config, store::Store& store, Clock& clock, Identity& identity,
            EventSink& events);
+    ~Shared() { store.SetOwnerListener(nullptr); }
     ServiceEnvironment Environment();
 
     store::Store& store;

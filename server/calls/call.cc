@@ -1,5 +1,6 @@
 #include "server/calls/call.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/random.h"
@@ -45,6 +46,27 @@ absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
   return ticket;
 }
 
+absl::StatusOr<Callers::Ticket> AdmitWithoutWait(const ServiceEnvironment& environment,
+                                                 const grpc::ServerContextBase& context,
+                                                 const char* method, const Need& need, CallUse use,
+                                                 LateCheck* late) {
+  if (!environment.authenticator.asks_owners()) {
+    return AdmitCall(environment, context, method, {need}, use);
+  }
+  auto ticket = AdmitCall(environment, context, method, AnyFile(need.right), use);
+  if (ticket.ok()) *late = ticket->RequireLater(need);
+  return ticket;
+}
+
+absl::Status CheckAgain(const ServiceEnvironment& environment, const Principal& principal,
+                        const Needs& needs) {
+  if (!environment.authenticator.asks_owners()) return absl::OkStatus();
+  for (const Need& need : needs) {
+    H5M_RETURN_IF_ERROR(environment.authenticator.Check(principal, need));
+  }
+  return absl::OkStatus();
+}
+
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
                   std::string_view method, absl::Duration start, const absl::Status& status) {
   if (absl::IsInternal(status) || absl::IsDataLoss(status) || absl::IsResourceExhausted(status)) {
@@ -68,12 +90,18 @@ grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerCo
                      absl::FunctionRef<absl::Status(const Principal&)> body) {
   const absl::Duration start = environment.clock.Monotonic();
   const absl::StatusOr<Callers::Ticket> ticket =
-      AdmitCall(environment, context, method, std::move(needs), CallUse::kThread);
+      AdmitCall(environment, context, method, needs, CallUse::kThread);
   if (!ticket.ok()) {
     NoteRefused(environment, context, method, start, ticket.status());
     return rpc::ToGrpc(ticket.status());
   }
-  const absl::Status status = body(ticket->principal());
+  absl::Status status = body(ticket->principal());
+  // Between the check and the look the name may have got another file, of another owner.
+  const bool only_reads = std::all_of(needs.begin(), needs.end(),
+                                      [](const Need& need) { return need.right == Right::kRead; });
+  if (status.ok() && only_reads) {
+    status = CheckAgain(environment, ticket->principal(), needs);
+  }
   ticket->Done(status);
   NoteCallDone(environment, context, method, start, status);
   return rpc::ToGrpc(status);

@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_SERVER_CALLS_CALL_H_
 #define H5MIRROR_SERVER_CALLS_CALL_H_
 
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -56,6 +57,23 @@ absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
                                           const grpc::ServerContextBase& context,
                                           const char* method, Needs needs, CallUse use,
                                           uint64_t cost = 1);
+// A check that is left for a worker, as it may wait for the disk; null: none.
+using LateCheck = std::function<absl::Status()>;
+
+// AdmitCall() with one need, of a file, on a thread that must not wait. Where tables name owners,
+// the caller is admitted with the right to any file, and `late` is set: a worker must call it
+// before it looks at the file.
+absl::StatusOr<Callers::Ticket> AdmitWithoutWait(const ServiceEnvironment& environment,
+                                                 const grpc::ServerContextBase& context,
+                                                 const char* method, const Need& need, CallUse use,
+                                                 LateCheck* late);
+
+// Looks at `needs` again, where tables name owners: since the call was admitted, the names may have
+// got other files, of other owners. For a call that holds the leases of the files that it changes,
+// or has read what it answers. Errors: as Authenticator::Check().
+absl::Status CheckAgain(const ServiceEnvironment& environment, const Principal& principal,
+                        const Needs& needs);
+
 // To be called at the end of a call that began at `start`. Measures, and logs errors for the
 // operator: kInternal, kDataLoss, kResourceExhausted of the disk, a caller without the right.
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,

@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "server/calls/call.h"
 #include "server/calls/metadata_ahead.h"
 #include "server/door/call_gate.h"
@@ -159,14 +160,24 @@ Callers::Ticket& Callers::Ticket::operator=(Ticket&& other) noexcept {
 
 const Principal& Callers::Ticket::principal() const { return entry_->principal; }
 
-absl::Status Callers::Ticket::Require(Need need) const {
+absl::Status Callers::RequireFor(const Callers& callers, Entry& entry, const Need& need) {
   // First kept, then checked, by what is known now: what is read again meanwhile is looked at by
   // one or the other.
   {
-    absl::MutexLock lock(&entry_->mutex);
-    entry_->needs.push_back(need);
+    absl::MutexLock lock(&entry.mutex);
+    entry.needs.push_back(need);
   }
-  return callers_->authenticator_.StillMay(entry_->principal, {need});
+  return callers.authenticator_.StillMay(entry.principal, {need});
+}
+
+absl::Status Callers::Ticket::Require(Need need) const {
+  return RequireFor(*callers_, *entry_, need);
+}
+
+std::function<absl::Status()> Callers::Ticket::RequireLater(Need need) const {
+  return [callers = callers_, entry = entry_, need = std::move(need)] {
+    return RequireFor(*callers, *entry, need);
+  };
 }
 
 AuditRecord Callers::Ticket::Record(AuditRecord::Event event) const {
@@ -314,12 +325,12 @@ void Callers::Adopt(Entry& entry) {
 void Callers::SetLimits(std::vector<LimitRule> rules) {
   limits_->SetRules(std::move(rules));
   if (!limits_->is_on()) return;
-  std::set<std::shared_ptr<Entry>> running;
-  {
-    absl::MutexLock lock(&mutex_);
-    running = entries_;
-  }
-  for (const std::shared_ptr<Entry>& entry : running) Adopt(*entry);
+  for (const std::shared_ptr<Entry>& entry : Running()) Adopt(*entry);
+}
+
+std::vector<std::shared_ptr<Callers::Entry>> Callers::Running() {
+  absl::MutexLock lock(&mutex_);
+  return {entries_.begin(), entries_.end()};
 }
 
 absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(const grpc::ServerContextBase& context,
@@ -405,27 +416,43 @@ absl::Status Callers::TooMany(CallUse use, const Principal& principal, const std
                                              "% while nobody else has any: ", WayOut(use)));
 }
 
-void Callers::EndRevoked(std::string_view why) {
+// A call that is admitted meanwhile is looked at by its own thread, once it is among them.
+void Callers::EndRevoked(std::string_view why) { EndThoseRevoked(Running(), why); }
+
+void Callers::LookAgainAt(const std::string& file) {
+  if (!authenticator_.asks_owners()) return;
+  std::vector<std::shared_ptr<Entry>> running = Running();
+  std::erase_if(running, [&](const std::shared_ptr<Entry>& entry) {
+    const Needs needs = entry->Needed();
+    return std::none_of(needs.begin(), needs.end(),
+                        [&](const Need& need) { return need.file == file; });
+  });
+  EndThoseRevoked(running, StrCat("the owner of ", Quoted(file), " has changed"));
+}
+
+// Without the lock: where tables name owners, a look may wait for the disk.
+void Callers::EndThoseRevoked(absl::Span<const std::shared_ptr<Entry>> entries,
+                              std::string_view why) {
   struct Doomed {
     std::shared_ptr<Entry> entry;
     absl::Status status;
   };
   std::vector<Doomed> doomed;
   std::map<std::string, std::pair<int, absl::Status>> counts;  // by caller
-  {
-    absl::MutexLock lock(&mutex_);
-    for (const std::shared_ptr<Entry>& entry : entries_) {
-      if (entry->is_revoked) continue;
-      absl::Status status = authenticator_.StillMay(entry->principal, entry->Needed());
-      // A name service that fails takes nothing from anybody.
-      if (status.ok() || absl::IsUnavailable(status)) continue;
+  for (const std::shared_ptr<Entry>& entry : entries) {
+    if (entry->is_revoked) continue;
+    absl::Status status = authenticator_.StillMay(entry->principal, entry->Needed());
+    // A name service that fails takes nothing from anybody.
+    if (status.ok() || absl::IsUnavailable(status)) continue;
+    {
+      absl::MutexLock lock(&mutex_);
       entry->revoked_at = clock_.Monotonic();
-      auto& [count, last] = counts[CallerName(entry->principal)];
-      ++count;
-      last = status;
       ending_.push_back(entry);
-      doomed.push_back({entry, std::move(status)});
     }
+    auto& [count, last] = counts[CallerName(entry->principal)];
+    ++count;
+    last = status;
+    doomed.push_back({entry, std::move(status)});
   }
   for (const auto& [name, counted] : counts) {
     spdlog::warn("{}: {}: {} sessions and calls end: {}", why, name, counted.first,
@@ -438,6 +465,7 @@ void Callers::EndRevoked(std::string_view why) {
     std::function<void(const absl::Status&)> end;
     {
       absl::MutexLock lock(&each.entry->mutex);
+      if (each.entry->is_revoked) continue;  // Another thread was first.
       each.entry->status = each.status;
       each.entry->is_revoked = true;
       end.swap(each.entry->end);

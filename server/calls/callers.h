@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "base/clock.h"
 #include "grpcpp/grpcpp.h"
 #include "server/calls/audit_log.h"
@@ -78,6 +79,9 @@ class Callers {
     // Checks one more need of the call, which is looked at again as those of Admit(). Errors: as
     // Authenticator::StillMay().
     absl::Status Require(Need need) const;
+    // Require() for later, by a thread that may wait for the disk. The ticket may have gone by
+    // then.
+    std::function<absl::Status()> RequireLater(Need need) const;
     // For a call that may last for days: tells the audit log that it has begun. `claimed`: the
     // client's own account of itself, if it gives one.
     void Began(std::string claimed = "") const;
@@ -119,6 +123,9 @@ class Callers {
   // To be called after tokens or tables were read again. Ends the calls of callers that have lost
   // a right that the call needs. Logs how many, by caller, after `why`.
   void EndRevoked(std::string_view why = "reload");
+  // To be called when `file` has got another file or owner, or there is none any more. Ends the
+  // calls that name it and that their callers may not go on with.
+  void LookAgainAt(const std::string& file);
   // The [[limits]] tables from now on. What runs is counted, and goes on.
   void SetLimits(std::vector<LimitRule> rules);
   // To be called several times a second. Ends calls whose token has expired. Cancels calls that
@@ -138,6 +145,10 @@ class Callers {
                                                  CallUse use);
   // Counts a call that began while nothing was counted.
   void Adopt(Entry& entry);
+  static absl::Status RequireFor(const Callers& callers, Entry& entry, const Need& need);
+  // Ends those of `entries` whose callers may not go on with them.
+  void EndThoseRevoked(absl::Span<const std::shared_ptr<Entry>> entries, std::string_view why);
+  std::vector<std::shared_ptr<Entry>> Running();
   FairLimit& LimitOf(CallUse use);
   absl::Status TooMany(CallUse use, const Principal& principal, const std::string& key);
   void Remove(const std::shared_ptr<Entry>& entry);

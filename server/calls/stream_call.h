@@ -70,6 +70,29 @@ StreamReactor* StartStream(const ServiceEnvironment& environment,
                            const grpc::CallbackServerContext& context, const char* method,
                            Right right, uint64_t request_bytes, const MakeStreamSource& make);
 
+// A source that is made by the worker that sends its first message, once `late` is OK.
+class LateStreamSource final : public StreamSource {
+ public:
+  using MakeSource = std::function<absl::StatusOr<std::unique_ptr<StreamSource>>()>;
+  LateStreamSource(LateCheck late, MakeSource make)
+      : late_(std::move(late)), make_(std::move(make)) {}
+
+  absl::StatusOr<Next> Make(const StreamTurn& turn, grpc::ByteBuffer& message) override {
+    if (source_ == nullptr) {
+      if (absl::Status may = late_(); !may.ok()) return may;
+      auto made = make_();
+      if (!made.ok()) return made.status();
+      source_ = *std::move(made);
+    }
+    return source_->Make(turn, message);
+  }
+
+ private:
+  const LateCheck late_;
+  const MakeSource make_;
+  std::unique_ptr<StreamSource> source_;  // null: not made yet
+};
+
 // The version that a request names; 0: none.
 template <typename Request>
 int64_t VersionOf(const Request& request) {
@@ -78,7 +101,7 @@ int64_t VersionOf(const Request& request) {
 }
 
 // The same for a request that comes as bytes: `right` to the file that it names. `make` gets the
-// parsed request and the principal.
+// parsed request and the principal. It may be called later, by a worker, and so it is copied.
 template <typename Request, typename Make>
 StreamReactor* StartStream(const ServiceEnvironment& environment,
                            const grpc::CallbackServerContext& context, const char* method,
@@ -88,10 +111,16 @@ StreamReactor* StartStream(const ServiceEnvironment& environment,
       [&](const Callers::Ticket& ticket) -> absl::StatusOr<std::unique_ptr<StreamSource>> {
         auto request = ParseMessage<Request>(bytes);
         if (!request.ok()) return request.status();
-        if (absl::Status may = ticket.Require({right, request->name(), VersionOf(*request)});
-            !may.ok()) {
-          return may;
+        Need need{right, request->name(), VersionOf(*request)};
+        if (environment.authenticator.asks_owners()) {
+          return std::make_unique<LateStreamSource>(
+              ticket.RequireLater(std::move(need)),
+              [make, request = *std::move(request),
+               principal = ticket.principal()]() -> absl::StatusOr<std::unique_ptr<StreamSource>> {
+                return make(request, principal);
+              });
         }
+        if (absl::Status may = ticket.Require(std::move(need)); !may.ok()) return may;
         return make(*std::move(request), ticket.principal());
       });
 }

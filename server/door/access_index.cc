@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_replace.h"
 #include "base/glob.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
+#include "onion_store/store.h"
 
 namespace h5mirror::server {
 namespace {
@@ -34,11 +36,17 @@ struct AccessIndex::Search {
   const bool may_stand_in_glob;
   const std::string qualified;  // "unix:anna"
   size_t best = std::numeric_limits<size_t>::max();
+  std::vector<size_t> of_owners = {};  // rules for the caller and the name, if the owner is theirs
 
   void LookAt(const Candidates& candidates) {
     for (const Candidate& each : candidates) {
       if (each.rule >= best) return;
-      if (Matches(each)) best = each.rule;
+      if (!Matches(each)) continue;
+      if (each.names_owner) {
+        of_owners.push_back(each.rule);
+      } else {
+        best = each.rule;
+      }
     }
   }
 
@@ -56,8 +64,15 @@ struct AccessIndex::Search {
   }
 };
 
+std::string OwnerName(std::string_view issuer, std::string_view name) {
+  if (name.empty() || issuer.empty()) return "";
+  std::string owner = StrCat(issuer == "munge" ? std::string_view("unix") : issuer, ":", name);
+  return store::CheckOwner(owner).ok() ? owner : std::string();
+}
+
 AccessIndex::AccessIndex(std::vector<AccessRule> rules) : rules_(std::move(rules)) {
   for (size_t i = 0; i < rules_.size(); ++i) {
+    has_owners_ = has_owners_ || !rules_[i].owners.empty();
     for (const std::string& glob : rules_[i].files) Add(i, glob);
   }
 }
@@ -77,8 +92,9 @@ void AccessIndex::Add(size_t rule, const std::string& glob) {
     node = child.get();
     rest = after;
   }
-  const Candidate candidate{rule, glob, glob.find(kUserInGlob) != std::string::npos};
   const AccessRule& its = rules_[rule];
+  const Candidate candidate{rule, glob, glob.find(kUserInGlob) != std::string::npos,
+                            !its.owners.empty()};
   if (its.is_for_all()) node->for_all.push_back(candidate);
   for (const std::string& user : its.users) node->by_user[user].push_back(candidate);
   for (const std::string& group : its.groups) node->by_group[group].push_back(candidate);
@@ -95,12 +111,32 @@ void AccessIndex::LookAt(const Node& node, Search& search) const {
   for (const std::string& group : search.subject.groups) search.LookAt(node.by_group, group);
 }
 
-const AccessRule* AccessIndex::Find(const AccessSubject& subject, std::string_view file) const {
+absl::StatusOr<const AccessRule*> AccessIndex::Find(const AccessSubject& subject,
+                                                    std::string_view file, AskOwner ask) const {
   Search search{subject, file, MayStandInGlob(subject.name),
                 StrCat(subject.issuer, ":", subject.name)};
+  LookAtAll(search);
+  std::vector<size_t>& candidates = search.of_owners;
+  std::erase_if(candidates, [&](size_t rule) { return rule >= search.best; });
+  if (!candidates.empty()) {
+    H5M_ASSIGN_OR_RETURN(const std::string owner, ask());
+    const std::string caller = OwnerName(subject.issuer, subject.name);
+    for (const size_t rule : candidates) {
+      const std::vector<std::string>& named = rules_[rule].owners;
+      const bool takes = std::any_of(named.begin(), named.end(), [&](const std::string& each) {
+        return OwnerIs(each, owner, caller);
+      });
+      if (takes) search.best = std::min(search.best, rule);
+    }
+  }
+  return search.best < rules_.size() ? &rules_[search.best] : nullptr;
+}
+
+void AccessIndex::LookAtAll(Search& search) const {
+  const AccessSubject& subject = search.subject;
   // Each directory may be a child by its name, and by ${user}: a name leads along several paths.
   std::vector<const Node*> nodes{&root_};
-  std::string_view rest = file;
+  std::string_view rest = search.file;
   while (!nodes.empty()) {
     for (const Node* node : nodes) LookAt(*node, search);
     const std::string_view directory = TakeDirectory(rest);
@@ -119,7 +155,6 @@ const AccessRule* AccessIndex::Find(const AccessSubject& subject, std::string_vi
     }
     nodes = std::move(next);
   }
-  return search.best < rules_.size() ? &rules_[search.best] : nullptr;
 }
 
 }  // namespace h5mirror::server

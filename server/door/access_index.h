@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/statusor.h"
 #include "server/settings/access_rules.h"
 
 namespace h5mirror::server {
@@ -25,6 +27,10 @@ struct AccessSubject {
   const std::vector<std::string>& groups;
 };
 
+// The subject as the owner of a file, "unix:anna"; a user of munge is one of this host. Empty: it
+// can own none, as it has no name, or one that store::CheckOwner() refuses.
+std::string OwnerName(std::string_view issuer, std::string_view name);
+
 // Immutable, so thread-safe.
 class AccessIndex {
  public:
@@ -33,15 +39,24 @@ class AccessIndex {
   bool empty() const { return rules_.empty(); }
   const std::vector<AccessRule>& rules() const { return rules_; }
 
-  // The first rule for that caller and file; nullptr: none, so nothing is allowed.
-  const AccessRule* Find(const AccessSubject& subject, std::string_view file) const;
+  // Whether a rule names an owner.
+  bool has_owners() const { return has_owners_; }
+
+  // Says whose the file is, "unix:anna"; empty: nobody's. A file that is not there yet is its
+  // caller's.
+  using AskOwner = absl::FunctionRef<absl::StatusOr<std::string>()>;
+  // The first rule for that caller and file; nullptr: none, so nothing is allowed. `ask` is called
+  // once, where a rule with an owner could be the first; else not at all. Errors: those of `ask`.
+  absl::StatusOr<const AccessRule*> Find(const AccessSubject& subject, std::string_view file,
+                                         AskOwner ask) const;
 
  private:
   // One glob of a rule. In each list in the order of the rules.
   struct Candidate {
     size_t rule;
     std::string glob;
-    bool names_user;  // has ${user}
+    bool names_user;   // has ${user}
+    bool names_owner;  // the rule is for files of some owners only
   };
   using Candidates = std::vector<Candidate>;
   struct Node {
@@ -54,8 +69,11 @@ class AccessIndex {
 
   void Add(size_t rule, const std::string& glob);
   void LookAt(const Node& node, Search& search) const;
+  // All rules on the way to the file.
+  void LookAtAll(Search& search) const;
 
   const std::vector<AccessRule> rules_;
+  bool has_owners_ = false;
   Node root_;
 };
 

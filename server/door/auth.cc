@@ -87,6 +87,10 @@ std::string_view IssuerName(Principal::Issuer issuer) {
   return "";
 }
 
+std::string OwnerName(const Principal& principal) {
+  return OwnerName(IssuerName(principal.issuer), principal.name);
+}
+
 std::string CallerName(const Principal& principal) {
   switch (principal.issuer) {
     case Principal::Issuer::kNone:
@@ -148,6 +152,8 @@ std::shared_ptr<const AccessIndex> Authenticator::rules() const {
 }
 
 bool Authenticator::has_rules() const { return !rules()->empty(); }
+
+bool Authenticator::asks_owners() const { return rules()->has_owners(); }
 
 absl::Time Authenticator::NextExpiry() const {
   absl::Time next = certificates_ == nullptr ? absl::InfiniteFuture() : certificates_->NextExpiry();
@@ -321,22 +327,50 @@ absl::StatusOr<Principal> Authenticator::AuthenticateCertificate(const CallerOri
 std::shared_ptr<const AccessRule> Authenticator::RuleFor(const Principal& principal,
                                                          std::string_view file) const {
   const std::shared_ptr<const AccessIndex> index = rules();
-  return {index, index->Find(SubjectOf(principal), file)};
+  return {index, FindRule(*index, principal, file, nullptr).value_or(nullptr)};
 }
 
-Rights Authenticator::RightsTo(const Principal& principal, std::string_view file) const {
+absl::StatusOr<const AccessRule*> Authenticator::FindRule(const AccessIndex& index,
+                                                          const Principal& principal,
+                                                          std::string_view file,
+                                                          const store::FileOwner* known) const {
+  const auto ask = [&]() -> absl::StatusOr<std::string> {
+    absl::StatusOr<store::FileOwner> found = absl::UnavailableError("owners are not known");
+    if (known != nullptr) {
+      found = *known;
+    } else if (find_owner_ != nullptr) {
+      found = find_owner_(file);
+    }
+    // What the disk says would tell a stranger that there is such a file.
+    if (!found.ok()) {
+      return absl::UnavailableError(
+          StrCat(Short(file), ": the server cannot look up now whose such a file is: try again"));
+    }
+    return found->is_there ? found->owner : OwnerName(principal);
+  };
+  return index.Find(SubjectOf(principal), file, ask);
+}
+
+Rights Authenticator::RightsTo(const Principal& principal, std::string_view file,
+                               const store::FileOwner* known) const {
+  return FindRights(principal, file, known).value_or(Rights());
+}
+
+absl::StatusOr<Rights> Authenticator::FindRights(const Principal& principal, std::string_view file,
+                                                 const store::FileOwner* known) const {
   if (principal.token != nullptr && !principal.token->limits.files.empty()) {
     if (!AnyGlobMatches(principal.token->limits.files, file)) return Rights();
   }
   const std::shared_ptr<const AccessIndex> index = rules();
   if (index->empty()) return principal.rights;
-  const AccessRule* const rule = index->Find(SubjectOf(principal), file);
+  H5M_ASSIGN_OR_RETURN(const AccessRule* const rule, FindRule(*index, principal, file, known));
   return rule == nullptr ? Rights() : principal.rights.And(rule->allow);
 }
 
-absl::Status Authenticator::Check(const Principal& principal, const Need& need) const {
+absl::Status Authenticator::Check(const Principal& principal, const Need& need,
+                                  const store::FileOwner* known) const {
   if (need.file.empty()) return CheckRight(principal, need.right);
-  const Rights rights = RightsTo(principal, need.file);
+  H5M_ASSIGN_OR_RETURN(const Rights rights, FindRights(principal, need.file, known));
   if (rights.Has(need.right)) return absl::OkStatus();
   if (rights == principal.rights) return CheckRight(principal, need.right);
   if (!rights.empty()) return Lacks(principal, rights, need.file, need.right);

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "base/clock.h"
+#include "onion_store/types.h"
 #include "server/door/access_index.h"
 #include "server/door/client_certificates.h"
 #include "server/door/peer.h"
@@ -63,6 +64,9 @@ struct Principal {
 // "token", "unix", "cert", "jwt", "munge"; "" without one.
 std::string_view IssuerName(Principal::Issuer issuer);
 
+// The principal as the owner of a file: "unix:anna". Empty: it can own none.
+std::string OwnerName(const Principal& principal);
+
 // For messages and the log: `token "node7"`, `user "anna"`, "a caller without a name".
 std::string CallerName(const Principal& principal);
 
@@ -105,6 +109,13 @@ class Authenticator {
   // The [[access]] tables from now on; without any, none is looked at.
   void SetRules(std::vector<AccessRule> rules);
   bool has_rules() const;
+  // Whether a table names an owner. Then a check of a file may wait for the disk.
+  bool asks_owners() const;
+  // Says whose the file of a name is. May wait for the disk. Thread-safe.
+  using FindOwner = std::function<absl::StatusOr<store::FileOwner>(std::string_view file)>;
+  // To be called before calls come. Without it nobody has a right that a table with an owner could
+  // give or take.
+  void SetOwners(FindOwner find_owner) { find_owner_ = std::move(find_owner); }
   // From now on certificates of clients count. `certificates` must outlive this. To be called
   // before calls come.
   void SetCertificates(const ClientCertificates* certificates) { certificates_ = certificates; }
@@ -126,16 +137,24 @@ class Authenticator {
   absl::StatusOr<Principal> Authenticate(std::optional<std::string_view> authorization,
                                          const CallerOrigin& origin = {}) const;
 
-  // The table that decides; nullptr: none is for both, or there are no tables.
+  // Where tables name owners, each of these may look up whose the file is, on the disk too: not
+  // for a thread that must not wait. `known`: whose it is, of a file that has not the name now, as
+  // it was removed; nullptr: it is looked up.
+
+  // The table that decides; nullptr: none is for both, or there are no tables, or the owner cannot
+  // be looked up.
   std::shared_ptr<const AccessRule> RuleFor(const Principal& principal,
                                             std::string_view file) const;
   // The rights to one file: those of the caller that its token's files= and the first table for
-  // both leave.
-  Rights RightsTo(const Principal& principal, std::string_view file) const;
+  // both leave. None, where the owner cannot be looked up.
+  Rights RightsTo(const Principal& principal, std::string_view file,
+                  const store::FileOwner* known = nullptr) const;
   // Errors: kPermissionDenied  the right is missing; another one is there, so the caller may know.
   //         kNotFound          no right is there. Says the same whether there is such a file or
-  //         not.
-  absl::Status Check(const Principal& principal, const Need& need) const;
+  //                            not.
+  //         kUnavailable       the owner cannot be looked up.
+  absl::Status Check(const Principal& principal, const Need& need,
+                     const store::FileOwner* known = nullptr) const;
 
   // OK: the caller is still known, and has all of `needs`. Errors: as Authenticate() and Check().
   absl::Status StillMay(const Principal& principal, absl::Span<const Need> needs) const;
@@ -179,12 +198,19 @@ class Authenticator {
   absl::StatusOr<Principal> Renewed(const Principal& principal) const;
   absl::StatusOr<Principal> RenewedToken(const Principal& principal) const;
   std::shared_ptr<const AccessIndex> rules() const;
+  absl::StatusOr<const AccessRule*> FindRule(const AccessIndex& index, const Principal& principal,
+                                             std::string_view file,
+                                             const store::FileOwner* known) const;
+  // kUnavailable: the owner cannot be looked up.
+  absl::StatusOr<Rights> FindRights(const Principal& principal, std::string_view file,
+                                    const store::FileOwner* known) const;
 
   const std::filesystem::path path_;  // empty: no tokens of a file
   CallGate* gate_ = nullptr;
   const ClientCertificates* certificates_ = nullptr;
   const JsonWebTokens* logins_ = nullptr;
   MungeCredentials* munge_ = nullptr;
+  FindOwner find_owner_;
   mutable SystemClock clock_;
   mutable UnixUsers users_{clock_};
   mutable absl::Mutex mutex_;

@@ -53,6 +53,7 @@ struct FollowCall::State {
   // Takes up the newest cut; false: there is nothing to be sent now.
   static bool Begin(const Self& self) {
     if (self->follower == nullptr) {
+      if (const absl::Status may = self->CheckLate(); !may.ok()) return self->Finish(may), false;
       auto follower = self->environment.publisher.Follow(self->request.name());
       if (!follower.ok()) return self->Finish(follower.status()), false;
       self->follower = *std::move(follower);
@@ -76,6 +77,21 @@ struct FollowCall::State {
                                                      self->request.metadata_bytes_max());
     self->next_message = 0;
     return true;
+  }
+
+  // What was left to check; then tells the audit log that the call has begun. Nobody else ends it
+  // meanwhile.
+  absl::Status CheckLate() {
+    if (late == nullptr) return absl::OkStatus();
+    if (absl::Status may = late(); !may.ok()) return may;
+    late = nullptr;
+    FollowCall* begun;
+    {
+      absl::MutexLock lock(&mutex);
+      begun = call;
+    }
+    if (begun != nullptr) begun->ticket_.Began();
+    return absl::OkStatus();
   }
 
   // Sends one message; false: it is on its way, or the call has ended.
@@ -198,6 +214,7 @@ struct FollowCall::State {
   const v1::FollowFileRequest request;
 
   // Owned by the thread that advances the call.
+  LateCheck late;  // set before anything else happens
   store::CutNumber known_cut;
   std::string known_file_id;
   const SnapshotTable::CallId pin_id;
@@ -228,8 +245,9 @@ FollowCall::FollowCall(FollowEnvironment environment, v1::FollowFileRequest requ
 
 FollowCall::~FollowCall() = default;
 
-void FollowCall::Begin(Callers::Ticket ticket) {
+void FollowCall::Begin(Callers::Ticket ticket, LateCheck late) {
   ticket_ = std::move(ticket);
+  state_->late = std::move(late);
   ticket_.OnRevoke([state = state_](const absl::Status& why) { state->EndSoon(why); });
   State::Schedule(state_);
 }

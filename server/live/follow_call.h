@@ -33,7 +33,8 @@ class FollowCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   FollowCall(FollowEnvironment environment, v1::FollowFileRequest request);
   ~FollowCall() override;
 
-  void Begin(Callers::Ticket ticket);
+  // `late`: what a worker must check first.
+  void Begin(Callers::Ticket ticket, LateCheck late);
   void Refuse(const absl::Status& status);
 
   void OnWriteDone(bool ok) override;

@@ -37,16 +37,17 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotsService::FollowFile(
   const std::string name = request.ok() ? request->name() : "";
   auto* const call = new FollowCall({environment_, publisher_, table_, workers_},
                                     request.ok() ? *std::move(request) : v1::FollowFileRequest());
-  auto ticket = AdmitCall(environment_, *context, "FollowFile", OneFile(Right::kRead, name),
-                          CallUse::kFollow);
+  LateCheck late;
+  auto ticket = AdmitWithoutWait(environment_, *context, "FollowFile", {Right::kRead, name},
+                                 CallUse::kFollow, &late);
   if (!ticket.ok()) {
     call->Refuse(ticket.status());
   } else if (!checked.ok()) {
     ticket->Done(checked);
     call->Refuse(checked);
   } else {
-    ticket->Began();
-    call->Begin(*std::move(ticket));
+    if (late == nullptr) ticket->Began();
+    call->Begin(*std::move(ticket), std::move(late));
   }
   return call;
 }

@@ -116,18 +116,28 @@ grpc::ServerUnaryReactor* SnapshotsService::CloseSnapshot(grpc::CallbackServerCo
     NoteCallDone(environment_, *context, "CloseSnapshot", start, status);
     call->Finish(rpc::ToGrpc(status));
   };
-  // Its share is given back at once: a close is short, and frees what others may want.
-  const absl::Status admitted = [&] {
-    const auto ticket = AdmitCall(environment_, *context, "CloseSnapshot",
-                                  OneFile(Right::kRead, request->name()), CallUse::kWait);
-    if (ticket.ok()) ticket->Done(absl::OkStatus());
-    return ticket.status();
-  }();
-  if (!admitted.ok()) {
-    NoteRefused(environment_, *context, "CloseSnapshot", start, admitted);
-    call->Finish(rpc::ToGrpc(admitted));
+  LateCheck late;
+  auto ticket = AdmitWithoutWait(environment_, *context, "CloseSnapshot",
+                                 {Right::kRead, request->name()}, CallUse::kWait, &late);
+  if (!ticket.ok()) {
+    NoteRefused(environment_, *context, "CloseSnapshot", start, ticket.status());
+    call->Finish(rpc::ToGrpc(ticket.status()));
     return call;
   }
+  if (late != nullptr) {
+    const auto held = std::make_shared<Callers::Ticket>(*std::move(ticket));
+    closes_.Schedule([this, request, end, held, late = std::move(late)] {
+      const absl::Status may = late();
+      held->Done(may);
+      *held = Callers::Ticket();
+      if (may.ok()) table_.Close(request->name(), request->cut(), request->reader_id());
+      end(may);
+    });
+    return call;
+  }
+  // Its share is given back at once: a close is short, and frees what others may want.
+  ticket->Done(absl::OkStatus());
+  *ticket = Callers::Ticket();
   closes_.Schedule([this, request, end] {
     table_.Close(request->name(), request->cut(), request->reader_id());
     end(absl::OkStatus());

@@ -28,11 +28,16 @@ class SnapshotsService::WaitCall final : public grpc::ServerUnaryReactor {
     state_->call = this;
   }
 
-  void Begin(Callers::Ticket ticket, absl::Duration timeout) {
+  // `late`: what a worker must check first.
+  void Begin(Callers::Ticket ticket, absl::Duration timeout, LateCheck late) {
     ticket_ = std::move(ticket);
     ticket_.OnRevoke([state = state_](const absl::Status& why) { State::Cancel(state, why); });
     state_->until = state_->started + timeout;
-    State::LookSoon(state_);
+    if (late == nullptr) return State::LookSoon(state_);
+    state_->service.workers_.Schedule([state = state_, late = std::move(late)] {
+      const absl::Status may = late();
+      may.ok() ? State::Look(state) : State::Answer(state, may);
+    });
   }
   void Refuse(const absl::Status& status) { State::Answer(state_, status); }
 
@@ -148,13 +153,15 @@ grpc::ServerUnaryReactor* SnapshotsService::WaitForCut(grpc::CallbackServerConte
                                                        const v1::WaitForCutRequest* request,
                                                        v1::WaitForCutResponse* response) {
   auto* const call = new WaitCall(*this, *request, response);
-  auto ticket = AdmitCall(environment_, *context, "WaitForCut",
-                          OneFile(Right::kRead, request->name()), CallUse::kWait);
+  LateCheck late;
+  auto ticket = AdmitWithoutWait(environment_, *context, "WaitForCut",
+                                 {Right::kRead, request->name()}, CallUse::kWait, &late);
   absl::Status checked = ticket.status();
   checked.Update(store::CheckName(request->name()));
   if (checked.ok()) {
     call->Begin(*std::move(ticket),
-                std::clamp(FromProto(request->timeout()), absl::ZeroDuration(), kTimeoutMax));
+                std::clamp(FromProto(request->timeout()), absl::ZeroDuration(), kTimeoutMax),
+                std::move(late));
   } else {
     if (ticket.ok()) ticket->Done(checked);
     call->Refuse(checked);

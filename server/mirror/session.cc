@@ -254,6 +254,12 @@ Rights Session::RightsTo(const std::string& name) const {
              : environment_.authenticator->RightsTo(principal_, name);
 }
 
+absl::Status Session::CheckOwner() const {
+  const Authenticator* const authenticator = environment_.authenticator;
+  if (authenticator == nullptr || !authenticator->asks_owners()) return absl::OkStatus();
+  return authenticator->Check(principal_, {Right::kWrite, name_});
+}
+
 absl::Status Session::Open(const v1::OpenSession& open) {
   {
     absl::MutexLock lock(&mutex_);
@@ -321,6 +327,8 @@ absl::Status Session::Open(const v1::OpenSession& open) {
         StrCat(name_, ": the server has no such file, the local file has a record of one"));
   }
   H5M_RETURN_IF_ERROR(file.status());
+  // Another session may have made it before this one got the lease.
+  H5M_RETURN_IF_ERROR(CheckOwner());
   file_ = *std::move(file);
   return Begin(open, std::move(opened));
 }
@@ -347,7 +355,8 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
   environment_.leases.SetToken(name_, lease_, token_);
   H5M_RETURN_IF_ERROR(file_->Begin(
       token_, is_new ? store::SessionStart::kNewGeneration : store::SessionStart::kContinue,
-      FromProto(open.origin()), {open.mode_bits(), HeadReaderOf(principal_, RightsTo(name_))}));
+      FromProto(open.origin()),
+      {open.mode_bits(), HeadReaderOf(principal_, RightsTo(name_)), OwnerName(principal_)}));
   H5M_ASSIGN_OR_RETURN(info, file_->Info());  // Fencing may have made a cut durable.
   is_new ? space_.BeginGeneration() : space_.Begin(info.size_bytes);
   file_id_ = info.file_id;

@@ -144,6 +144,9 @@ class Session : public std::enable_shared_from_this<Session> {
                             std::optional<LeaseHolder>* writer);
   absl::Status Require(const Need& need, std::string claimed);
   Rights RightsTo(const std::string& name) const;
+  // Where tables name owners: the right to write the file as it is now. To be called with its
+  // lease, so that nobody else makes it any more.
+  absl::Status CheckOwner() const;
   SessionMemory::Key MemoryKey() const;
   // Sends `opened` with DIVERGED or BUSY and returns the status that ends the stream.
   absl::Status Refuse(v1::SessionOpened opened, v1::Relation relation, std::string state);

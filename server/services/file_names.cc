@@ -66,6 +66,9 @@ grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
         H5M_ASSIGN_OR_RETURN(const CallLease to,
                              CallLease::Take(environment_, request->new_name(), principal, *context,
                                              CallLease::Writer::kRespect));
+        H5M_RETURN_IF_ERROR(
+            CheckAgain(environment_, principal,
+                       {{Right::kDelete, request->name()}, {Right::kDelete, request->new_name()}}));
         H5M_RETURN_IF_ERROR(environment_.quotas.MayMove(request->name(), request->new_name()));
         H5M_RETURN_IF_ERROR(environment_.store.Move(request->name(), request->new_name()));
         environment_.quotas.Moved(request->name(), request->new_name());
@@ -88,6 +91,8 @@ grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
         H5M_ASSIGN_OR_RETURN(const CallLease lease,
                              CallLease::Take(environment_, request->name(), principal, *context,
                                              CallLease::Writer::kRespect));
+        H5M_RETURN_IF_ERROR(
+            CheckAgain(environment_, principal, OneFile(Right::kDelete, request->name())));
         const absl::StatusOr<Bytes16> file_id = FileIdOf(request->name());
         H5M_ASSIGN_OR_RETURN(
             const store::RemovedFile removed,
@@ -124,7 +129,10 @@ absl::Status FilesService::ListRemoved(const Principal& principal,
   const int limit =
       request.page_size() == 0 ? kRemovedDefault : std::min(request.page_size(), kRemovedMax);
   H5M_ASSIGN_OR_RETURN(std::vector<store::RemovedFile> files, environment_.store.ListRemoved());
-  std::erase_if(files, [&](const auto& file) { return !MayRead(principal, file.name); });
+  std::erase_if(files, [&](const store::RemovedFile& file) {
+    const store::FileOwner owner{true, file.owner};
+    return !environment_.authenticator.RightsTo(principal, file.name, &owner).Has(Right::kRead);
+  });
   auto at = files.begin();
   if (!request.page_token().empty()) {
     at = std::find_if(files.begin(), files.end(), [&](const store::RemovedFile& file) {
@@ -169,25 +177,30 @@ absl::Status FilesService::Undelete(const grpc::ServerContext& context, const Pr
   }
   H5M_ASSIGN_OR_RETURN(const std::vector<store::RemovedFile> files,
                        environment_.store.ListRemoved());
-  const auto found = std::find_if(files.begin(), files.end(), [&](const store::RemovedFile& file) {
-    return request.name().empty() ? file.id == request.removal_id() : file.name == request.name();
-  });
   const Authenticator& authenticator = environment_.authenticator;
-  // The same answer for one that the caller may not see.
-  const bool is_hidden =
-      found != files.end() && authenticator.RightsTo(principal, found->name).empty();
-  if (found == files.end() || is_hidden) {
+  // The same answer for one that the caller may not see. Its owner counts, not that of a file which
+  // has its name now.
+  const auto is_meant = [&](const store::RemovedFile& file) {
+    const store::FileOwner owner{true, file.owner};
+    return (request.name().empty() ? file.id == request.removal_id()
+                                   : file.name == request.name()) &&
+           !authenticator.RightsTo(principal, file.name, &owner).empty();
+  };
+  const auto found = std::find_if(files.begin(), files.end(), is_meant);
+  if (found == files.end()) {
     return absl::NotFoundError(StrCat(
         "nothing was removed as ", request.name().empty() ? request.removal_id() : request.name(),
         ", or its retention has ended; see h5mirror ls --removed"));
   }
+  const store::FileOwner owner{true, found->owner};
   const std::string name = request.new_name().empty() ? found->name : request.new_name();
   H5M_RETURN_IF_ERROR(store::CheckName(name));
-  H5M_RETURN_IF_ERROR(authenticator.Check(principal, {Right::kDelete, found->name}));
+  H5M_RETURN_IF_ERROR(authenticator.Check(principal, {Right::kDelete, found->name}, &owner));
   H5M_RETURN_IF_ERROR(authenticator.Check(principal, {Right::kDelete, name}));
   H5M_ASSIGN_OR_RETURN(
       const CallLease lease,
       CallLease::Take(environment_, name, principal, context, CallLease::Writer::kRespect));
+  H5M_RETURN_IF_ERROR(CheckAgain(environment_, principal, OneFile(Right::kDelete, name)));
   H5M_RETURN_IF_ERROR(environment_.quotas.MayUndelete(*found, name));
   H5M_RETURN_IF_ERROR(environment_.store.Undelete(found->id, name).status());
   environment_.quotas.Undeleted(*found, name);

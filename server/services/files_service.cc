@@ -223,6 +223,8 @@ grpc::Status FilesService::AdoptFile(grpc::ServerContext* context,
         H5M_ASSIGN_OR_RETURN(const CallLease lease,
                              CallLease::Take(environment_, request->name(), principal, *context,
                                              CallLease::Writer::kRespect));
+        H5M_RETURN_IF_ERROR(
+            CheckAgain(environment_, principal, OneFile(Right::kRestore, request->name())));
         H5M_RETURN_IF_ERROR(file->SetOrigin(request->version(), FromProto(request->origin()),
                                             FromProto(request->local())));
         // The adopting client has compared the two files. They count as equal from now on, also

@@ -51,7 +51,8 @@ class VersionsService::CommitCall final : public grpc::ServerUnaryReactor {
   CommitCall(VersionsService& service, const grpc::CallbackServerContext& context,
              const v1::CommitVersionRequest& request, v1::CommitVersionResponse* response);
 
-  void Begin(Callers::Ticket ticket);
+  // `late`: what a worker must check first.
+  void Begin(Callers::Ticket ticket, LateCheck late);
   void Refuse(const absl::Status& status);
 
   void OnCancel() override;
@@ -99,6 +100,9 @@ struct VersionsService::CommitCall::State {
   // The status that ends the call; nullopt: something will call LookSoon().
   static std::optional<absl::Status> Look(const Self& self) {
     if (self->file == nullptr) {
+      if (self->late != nullptr) {
+        if (absl::Status may = self->late(); !may.ok()) return may;
+      }
       if (absl::Status status = self->Open(); !status.ok()) return status;
       if (self->is_answered) return absl::OkStatus();
       if (!self->HasWriter()) return self->MakeVersion();
@@ -252,8 +256,9 @@ struct VersionsService::CommitCall::State {
   const v1::CommitVersionRequest request;
   v1::CommitVersionResponse* const response;
   const absl::Duration started;
-  Principal principal;  // set before anything else happens, as `key`
+  Principal principal;  // set before anything else happens, as `key` and `late`
   std::string key;
+  LateCheck late;
 
   // Owned by the thread that looks.
   Bytes16 request_id{};
@@ -283,8 +288,9 @@ VersionsService::CommitCall::CommitCall(VersionsService& service,
   state_->call = this;
 }
 
-void VersionsService::CommitCall::Begin(Callers::Ticket ticket) {
+void VersionsService::CommitCall::Begin(Callers::Ticket ticket, LateCheck late) {
   ticket_ = std::move(ticket);
+  state_->late = std::move(late);
   state_->principal = ticket_.principal();
   state_->key = ticket_.key();
   ticket_.OnRevoke([state = state_](const absl::Status& why) { State::EndSoon(state, why); });
@@ -308,10 +314,11 @@ grpc::ServerUnaryReactor* VersionsService::CommitVersion(grpc::CallbackServerCon
                                                          v1::CommitVersionResponse* response) {
   const absl::Duration start = environment_.clock.Monotonic();
   auto* const call = new CommitCall(*this, *context, *request, response);
-  auto ticket = AdmitCall(environment_, *context, "CommitVersion",
-                          OneFile(Right::kWrite, request->name()), CallUse::kWait);
+  LateCheck late;
+  auto ticket = AdmitWithoutWait(environment_, *context, "CommitVersion",
+                                 {Right::kWrite, request->name()}, CallUse::kWait, &late);
   if (ticket.ok()) {
-    call->Begin(*std::move(ticket));
+    call->Begin(*std::move(ticket), std::move(late));
   } else {
     NoteRefused(environment_, *context, "CommitVersion", start, ticket.status());
     call->Refuse(ticket.status());

@@ -208,6 +208,8 @@ absl::Status VersionsService::Rollback(const grpc::ServerContext& context,
                        CallLease::Take(environment_, request.name(), principal, context,
                                        request.revoke_lease() ? CallLease::Writer::kRevoke
                                                               : CallLease::Writer::kRespect));
+  H5M_RETURN_IF_ERROR(
+      CheckAgain(environment_, principal, OneFile(Right::kRestore, request.name())));
   if (lease.revoked()) {
     H5M_ASSIGN_OR_RETURN(const store::Token token, file->Acquire());  // Fences the writer.
     H5M_RETURN_IF_ERROR(file->End(token, store::SessionEnd::kClean));

@@ -18,6 +18,25 @@ absl::Status CheckUserGlob(std::string_view glob) {
   return absl::InvalidArgumentError("${user}, the caller's name, is all that can stand there");
 }
 
+// Kinds of callers in names of owners. A user of munge is one of this host.
+constexpr std::string_view kOwnerKinds[] = {"unix:", "token:", "cert:", "jwt:"};
+
+bool HasKind(std::string_view name) {
+  return std::any_of(std::begin(kOwnerKinds), std::end(kOwnerKinds),
+                     [&](std::string_view kind) { return name.starts_with(kind); });
+}
+
+absl::Status AddOwner(std::string_view text, std::vector<std::string>& owners) {
+  if (text.starts_with("munge:")) {
+    return absl::InvalidArgumentError(
+        StrCat("files of users of munge are theirs as users of this host: unix:", text.substr(6)));
+  }
+  if (text != kUserInGlob && text.find("${") != std::string_view::npos) {
+    return absl::InvalidArgumentError("${user}, the caller, stands alone there");
+  }
+  return AddCallerName(text, owners);
+}
+
 struct RuleKey {
   std::string_view name;
   absl::Status (*set)(std::string_view text, AccessRule& rule);
@@ -29,6 +48,7 @@ constexpr RuleKey kRuleKeys[] = {
        rule.files.emplace_back(text);
        return CheckUserGlob(text);
      }},
+    {"owner", [](std::string_view text, AccessRule& rule) { return AddOwner(text, rule.owners); }},
     {"users",
      [](std::string_view text, AccessRule& rule) { return AddCallerName(text, rule.users); }},
     {"groups",
@@ -63,7 +83,25 @@ bool CoversFiles(const AccessRule& wide, const AccessRule& narrow) {
   });
 }
 
+// Whether each file that `narrow` takes by its owner is taken by `wide`.
+bool CoversOwners(const AccessRule& wide, const AccessRule& narrow) {
+  if (wide.owners.empty()) return true;
+  return !narrow.owners.empty() &&
+         std::all_of(narrow.owners.begin(), narrow.owners.end(), [&](const std::string& owner) {
+           return std::find(wide.owners.begin(), wide.owners.end(), owner) != wide.owners.end();
+         });
+}
+
 }  // namespace
+
+bool OwnerIs(std::string_view named, std::string_view owner, std::string_view caller) {
+  if (owner.empty()) return false;
+  if (named == kUserInGlob) return owner == caller;
+  // "unix:anna" is no name of a token.
+  if (HasKind(named)) return owner == named;
+  const size_t colon = owner.find(':');
+  return colon != std::string_view::npos && owner.substr(colon + 1) == named;
+}
 
 absl::StatusOr<AccessRule> MakeAccessRule(const Setting& table) {
   AccessRule rule;
@@ -96,6 +134,7 @@ absl::StatusOr<AccessRule> MakeAccessRule(const Setting& table) {
 
 std::string Describe(const AccessRule& rule) {
   std::string text = StrCat("[[access]]\nfiles = ", ListOfNames(rule.files), "\n");
+  if (!rule.owners.empty()) StrAppend(&text, "owner = ", ListOfNames(rule.owners), "\n");
   if (!rule.users.empty()) StrAppend(&text, "users = ", ListOfNames(rule.users), "\n");
   if (!rule.groups.empty()) StrAppend(&text, "groups = ", ListOfNames(rule.groups), "\n");
   StrAppend(&text, "allow = ", rule.allow.empty() ? "[]" : ListOfNames(rule.allow.Names()), "\n");
@@ -107,7 +146,8 @@ std::vector<std::string> FindUnreachable(absl::Span<const AccessRule> rules) {
   for (size_t i = 0; i < rules.size(); ++i) {
     const auto earlier = rules.first(i);
     const auto covering = std::find_if(earlier.begin(), earlier.end(), [&](const auto& each) {
-      return each.callers().Covers(rules[i].callers()) && CoversFiles(each, rules[i]);
+      return each.callers().Covers(rules[i].callers()) && CoversOwners(each, rules[i]) &&
+             CoversFiles(each, rules[i]);
     });
     if (covering == earlier.end()) continue;
     found.push_back(StrCat(rules[i].source, ": this [[access]] table never decides: the one at ",

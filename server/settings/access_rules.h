@@ -20,6 +20,8 @@ inline constexpr std::string_view kUserInGlob = "${user}";
 
 struct AccessRule {
   std::vector<std::string> files;  // globs of names under the root (base/glob.h)
+  // Whose files it takes (OwnerIs()); empty: of all, and those of nobody.
+  std::vector<std::string> owners = {};
   // The callers that it is for (CallerSet).
   std::vector<std::string> users;
   std::vector<std::string> groups;
@@ -29,6 +31,10 @@ struct AccessRule {
   CallerSet callers() const { return {users, groups}; }
   bool is_for_all() const { return callers().is_for_all(); }
 };
+
+// Whether `owner` ("unix:anna"; empty: nobody) is the one that a table names: "anna" of any kind,
+// "unix:anna", or "${user}", which is `caller` ("unix:anna"; empty: it can own nothing).
+bool OwnerIs(std::string_view named, std::string_view owner, std::string_view caller);
 
 // The rule of one [[access]] table. kInvalidArgument names its source, key and value.
 absl::StatusOr<AccessRule> MakeAccessRule(const Setting& table);
