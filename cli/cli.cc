@@ -102,6 +102,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddCommit(app, context, action);
   AddWatch(app, context, arguments, runners.compare_cuts, action);
   AddMv(app, context, action);
+  AddChown(app, context, action);
   AddRm(app, context, action);
   AddUndelete(app, context, action);
   AddExport(app, context, action);

@@ -37,6 +37,7 @@ const std::map<std::string_view, std::string_view>& Examples() {
        "h5mirror watch run.h5\n"
        "h5mirror watch run.h5 --until-done --exec 'python plot.py'"},
       {"mv", "h5mirror mv node7/data/run.h5 node7/data/run12.h5"},
+      {"chown", "h5mirror chown node7/data/run.h5 unix:anna"},
       {"rm", "h5mirror rm node7/data/run.h5"},
       {"undelete", "h5mirror undelete node7/data/run.h5 --as node7/data/old.h5"},
       {"export",

@@ -217,6 +217,10 @@ absl::Status CheckTag(std::string_view tag);
 // characters. kInvalidArgument: the message says what it looks like.
 absl::Status CheckOwner(std::string_view owner);
 
+// Store::OwnerOf() by a look at the root alone, which changes nothing: beside a store too. A head
+// without a history is a file without an owner.
+absl::StatusOr<FileOwner> ReadOwner(EnvTree& tree, std::string_view name);
+
 }  // namespace h5mirror::store
 
 #endif  // H5MIRROR_ONION_STORE_STORE_H_

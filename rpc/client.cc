@@ -177,6 +177,13 @@ class ClientImpl final : public Client {
     return Call(*snapshots_, &v1::Snapshots::Stub::WaitForCut, request, Repeat::kNever, timeout);
   }
 
+  absl::StatusOr<v1::FileStatus> SetFileOwner(const v1::SetFileOwnerRequest& request) override {
+    H5M_ASSIGN_OR_RETURN(
+        v1::SetFileOwnerResponse response,
+        Call(*files_, &v1::Files::Stub::SetFileOwner, request, Repeat::kOnceIfUnavailable));
+    return std::move(*response.mutable_file());
+  }
+
   // These change names: a repeat of one that was done would fail, or do another one.
   absl::StatusOr<v1::FileStatus> MoveFile(const v1::MoveFileRequest& request) override {
     H5M_ASSIGN_OR_RETURN(v1::MoveFileResponse response,

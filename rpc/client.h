@@ -84,6 +84,7 @@ class Client {
                                                                   absl::Duration timeout) = 0;
   virtual absl::StatusOr<v1::MirrorCheck> RecordCheck(const v1::RecordCheckRequest&) = 0;
   virtual absl::StatusOr<v1::FileStatus> MoveFile(const v1::MoveFileRequest&) = 0;
+  virtual absl::StatusOr<v1::FileStatus> SetFileOwner(const v1::SetFileOwnerRequest&) = 0;
   virtual absl::StatusOr<v1::RemovedFile> RemoveFile(const v1::RemoveFileRequest&) = 0;
   virtual absl::StatusOr<v1::ListRemovedFilesResponse> ListRemovedFiles(
       const v1::ListRemovedFilesRequest&) = 0;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "base/env.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
@@ -23,6 +24,23 @@ absl::StatusOr<std::unique_ptr<Authenticator>> LoadAuthenticator(const Config& c
   }
   authenticator->SetRules(config.access);
   return authenticator;
+}
+
+// Whose the file is: as the question says, or the root. A server may go on meanwhile: a look at a
+// directory changes nothing.
+absl::StatusOr<store::FileOwner> OwnerFor(const Config& config, const AccessQuestion& question) {
+  if (question.owner == "nobody") return store::FileOwner{true, ""};
+  if (!question.owner.empty()) {
+    H5M_RETURN_IF_ERROR(CheckKindOfOwner(question.owner));
+    return store::FileOwner{true, question.owner};
+  }
+  const auto tree = Env::Posix().OpenTree(config.root);
+  absl::StatusOr<store::FileOwner> found = tree.status();
+  if (tree.ok()) found = store::ReadOwner(**tree, question.file);
+  if (found.ok()) return found;
+  return absl::Status(found.status().code(),
+                      StrCat("whose the file is cannot be read: ", ToStd(found.status().message()),
+                             "; give it with --owner, or run this as the server's user"));
 }
 
 // kNotFound: this host has no such user.
@@ -108,8 +126,15 @@ void ShowToken(const TokenEntry& token) {
   if (absl::Now() >= token.limits.expires) std::cout << "  it has expired: no call is taken\n";
 }
 
+void ShowOwner(const store::FileOwner& owner) {
+  std::string text = "nobody";
+  if (!owner.owner.empty()) text = Printable(owner.owner);
+  if (!owner.is_there) text = "there is no such file, so who makes it";
+  std::cout << "  owner: " << text << "\n";
+}
+
 void ShowCaller(const Authenticator& authenticator, const Principal& caller,
-                const std::string& file) {
+                const std::string& file, const store::FileOwner& owner) {
   std::cout << CallerName(caller) << " and " << Printable(file) << "\n";
   if (caller.user != nullptr) {
     std::cout << "  groups: " << absl::StrJoin(caller.user->groups, ", ") << "\n";
@@ -118,6 +143,7 @@ void ShowCaller(const Authenticator& authenticator, const Principal& caller,
   if (caller.issuer == Principal::Issuer::kJwt) {
     std::cout << "  groups: those in its token, which are not known here: none count\n";
   }
+  if (authenticator.asks_owners()) ShowOwner(owner);
   const std::shared_ptr<const AccessRule> rule = authenticator.RuleFor(caller, file);
   if (!authenticator.has_rules()) {
     std::cout << "  decided by: nothing, as there is no [[access]] table\n";
@@ -137,9 +163,14 @@ absl::StatusOr<bool> Show(const Config& config, const AccessQuestion& question) 
   }
   H5M_ASSIGN_OR_RETURN(const auto authenticator, LoadAuthenticator(config));
   H5M_ASSIGN_OR_RETURN(const std::vector<Principal> callers, FindCallers(config, question.user));
+  store::FileOwner owner;
+  if (authenticator->asks_owners()) {
+    H5M_ASSIGN_OR_RETURN(owner, OwnerFor(config, question));
+  }
+  authenticator->SetOwners([&owner](std::string_view) { return owner; });
   bool is_allowed = false;
   for (const Principal& caller : callers) {
-    ShowCaller(*authenticator, caller, question.file);
+    ShowCaller(*authenticator, caller, question.file, owner);
     const bool has_expired = caller.token != nullptr && absl::Now() >= caller.token->limits.expires;
     is_allowed =
         is_allowed ||

@@ -201,6 +201,9 @@ struct Parser {
     check->add_option("user", flags.question.user, "NAME, unix:NAME or token:NAME")->required();
     check->add_option("file", flags.question.file, "Its name on the server")->required();
     check->add_option("right", flags.question.right, "Exit with 1 if that right is missing");
+    check->add_option("--owner", flags.question.owner,
+                      "Whose the file is: unix:NAME, token:NAME, ..., or nobody; without it, as "
+                      "the root has it");
     check->callback([this] { flags.verb = Verb::kAccessCheck; });
     access->fallthrough();
     check->fallthrough();

@@ -43,6 +43,8 @@ struct AccessQuestion {
   std::string user;  // "anna", "unix:anna", "token:anna"
   std::string file;
   std::string right;  // empty: which rights there are
+  // Whose the file is, "unix:anna", "nobody"; empty: as the root has it.
+  std::string owner;
 };
 
 struct Flags {

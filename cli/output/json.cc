@@ -105,6 +105,7 @@ Json StatusToJson(const v1::FileStatus& status) {
       {"origin", Json{{"machine_id", status.origin().machine_id()},
                       {"host", status.origin().host()},
                       {"path", status.origin().path()}}},
+      {"owner", status.owner().empty() ? Json(nullptr) : Json(status.owner())},
       {"lease", lease},
       {"mirror", MirrorToJson(status.mirror())},
       {"stage_bytes", status.stage_bytes()},

@@ -130,6 +130,7 @@ void ShowFile(Context& context, const v1::FileStatus& status,
   sheet.Line("versions", StrCat(status.version_count(), ", generation ", status.generation()));
   sheet.Line("cuts", CutsText(status));
   sheet.Line("origin", StrCat(status.origin().host(), ":", status.origin().path()));
+  sheet.Line("owner", status.owner());
   if (status.has_lease()) {
     const v1::LeaseHolder& lease = status.lease();
     sheet.Line("writer", StrCat(lease.writer().program(), " (pid ", lease.writer().pid(), " on ",

@@ -42,6 +42,7 @@ void AddCommit(CLI::App& app, Context& context, Action& action);
 void AddWatch(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
               const CutComparerFactory& comparer, Action& action);
 void AddMv(CLI::App& app, Context& context, Action& action);
+void AddChown(CLI::App& app, Context& context, Action& action);
 void AddRm(CLI::App& app, Context& context, Action& action);
 void AddUndelete(CLI::App& app, Context& context, Action& action);
 void AddExport(CLI::App& app, Context& context, Action& action);

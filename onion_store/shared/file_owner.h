@@ -21,9 +21,6 @@ bool IsOwnerEntry(std::string_view entry);
 // The owner that the entries of a history name; empty: none. Several are none: nobody knows which.
 std::string OwnerIn(absl::Span<const DirectoryEntry> entries);
 
-// Looks at the disk. A head without a history is a file without an owner.
-absl::StatusOr<FileOwner> ReadOwner(EnvTree& tree, std::string_view name);
-
 // Names the owner in a history that has no index yet. Durable with the next sync of `directory`.
 // Nothing, where `owner` is empty.
 absl::Status NameOwner(EnvTree& tree, const std::string& directory, std::string_view owner);

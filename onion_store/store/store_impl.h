@@ -98,6 +98,7 @@ class StoreImpl final : public Store, public StoreHealth {
   enum class Damaged : uint8_t { kRefuse, kAccept };
   // Returns the number of its tags; 0 of a damaged file.
   absl::StatusOr<uint64_t> Vacate(const std::string& name, Damaged damaged, std::string_view why);
+  void ForgetOwners(absl::Span<const std::string> names);
   void TellOfOwners(absl::Span<const std::string> names);
   // kAlreadyExists. Also makes the directories above it.
   absl::Status PrepareTarget(const std::string& name);

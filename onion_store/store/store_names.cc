@@ -149,7 +149,11 @@ void StoreImpl::NoteMovedHead(const std::string& name) {
   (*index)->WriteFileRow(*row).IgnoreError();  // It costs time at the next open, nothing else.
 }
 
-// Also where the call has failed: the names may be moved later, or be moved already.
+// Both also where the call has failed: the names may be moved later, or be moved already.
+void StoreImpl::ForgetOwners(absl::Span<const std::string> names) {
+  for (const std::string& name : names) context_->owners.Forget(name);
+}
+
 void StoreImpl::TellOfOwners(absl::Span<const std::string> names) {
   for (const std::string& name : names) context_->TellOfOwner(name);
 }
@@ -189,10 +193,11 @@ absl::Status StoreImpl::Move(std::string_view name, std::string_view new_name) {
   if (from == to) return absl::AlreadyExistsError(StrCat(name, " has that name already"));
   const std::vector<std::string> names{from, to};
   H5M_RETURN_IF_ERROR(FinishPending(names));
+  const absl::Cleanup tell = [&] { TellOfOwners(names); };  // once they are not reserved any more
   H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, names));
   H5M_RETURN_IF_ERROR(Vacate(from, Damaged::kRefuse, StrCat(from, " was moved to ", to)).status());
   H5M_RETURN_IF_ERROR(PrepareTarget(to));
-  const absl::Cleanup tell = [&] { TellOfOwners(names); };
+  const absl::Cleanup forget = [&] { ForgetOwners(names); };
   H5M_RETURN_IF_ERROR(Relocate(
       {NewRemovalId(context_->env.Now()), {{HistoryOf(from), HistoryOf(to)}, {from, to}}}));
   NoteMovedHead(to);
@@ -210,6 +215,7 @@ absl::StatusOr<RemovedFile> StoreImpl::Remove(std::string_view name, const Prove
   removed.expires = removed.removed + keep;
   removed.id = NewRemovalId(removed.removed);
   removed.name = from;
+  const absl::Cleanup tell = [&] { TellOfOwners({&from, 1}); };
   // The removal's place too: a purge or an undelete waits until both of its parts are there.
   H5M_ASSIGN_OR_RETURN(const auto reservation,
                        Reservation::Take(*this, {from, RemovedHead(removed.id)}));
@@ -223,7 +229,7 @@ absl::StatusOr<RemovedFile> StoreImpl::Remove(std::string_view name, const Prove
   const auto owner = ReadOwner(tree, from);
   if (owner.ok()) removed.owner = owner->owner;
   H5M_RETURN_IF_ERROR(PutRemovedInfo(tree, removed));
-  const absl::Cleanup tell = [&] { TellOfOwners({&from, 1}); };
+  const absl::Cleanup forget = [&] { ForgetOwners({&from, 1}); };
   H5M_RETURN_IF_ERROR(
       Relocate({removed.id,
                 {{HistoryOf(from), RemovedHistory(removed.id)}, {from, RemovedHead(removed.id)}}}));
@@ -243,6 +249,7 @@ absl::StatusOr<std::string> StoreImpl::Undelete(std::string_view removal_id,
   // The removal's place is reserved under a name that no file can have.
   const std::vector<std::string> names{RemovedHead(removed.id), to};
   H5M_RETURN_IF_ERROR(FinishPending(names));
+  const absl::Cleanup tell = [&] { TellOfOwners({&to, 1}); };
   H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, names));
   H5M_RETURN_IF_ERROR(GetRemoved(tree, removal_id).status());  // Another call may have been first.
   if (removed.expires <= context_->env.Now()) {
@@ -251,7 +258,7 @@ absl::StatusOr<std::string> StoreImpl::Undelete(std::string_view removal_id,
                absl::FormatTime(absl::RFC3339_sec, removed.expires, absl::UTCTimeZone())));
   }
   H5M_RETURN_IF_ERROR(PrepareTarget(to));
-  const absl::Cleanup tell = [&] { TellOfOwners({&to, 1}); };
+  const absl::Cleanup forget = [&] { ForgetOwners({&to, 1}); };
   H5M_RETURN_IF_ERROR(
       Relocate({NewRemovalId(context_->env.Now()),
                 {{RemovedHistory(removed.id), HistoryOf(to)}, {RemovedHead(removed.id), to}}}));

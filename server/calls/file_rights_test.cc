@@ -278,6 +278,135 @@ TEST_F(FileRightsTest, ReloadedTablesEndSessionsAndFollowers) {
   EXPECT_TRUE(absl::IsNotFound(Settled("home/anna/a.h5").status()));
 }
 
+// All users share a directory, and may change and remove what they made, as in /tmp.
+class FileOwnersTest : public FileRightsTest {
+ protected:
+  void SetUp() override {
+    FileRightsTest::SetUp();
+    AccessRule own = Rule("shared/**", {}, "read,write,restore,delete");
+    own.owners = {"${user}"};
+    rules_ = {Rule("shared/**", {"guest"}, "read,delete,operate"), own,
+              Rule("shared/open/**", {}, "read")};
+    ASSERT_TRUE(server_->ReloadRules(rules_).ok());
+    MirrorWhole("shared/a.h5", "hello");
+    MirrorWhole("shared/open/a.h5", "hello");
+  }
+  absl::Status Remove(const std::string& name) {
+    v1::RemoveFileRequest request;
+    request.set_name(name);
+    return client_->RemoveFile(request).status();
+  }
+  absl::Status Move(const std::string& from, const std::string& to) {
+    v1::MoveFileRequest request;
+    request.set_name(from);
+    request.set_new_name(to);
+    return client_->MoveFile(request).status();
+  }
+  absl::Status OpenStatus(const std::string& name, v1::Intent intent) {
+    auto stream = client_->OpenMirrorStream();
+    EXPECT_TRUE(stream.ok()) << stream.status();
+    EXPECT_TRUE((*stream)->Send(OpenRequest(name, intent)).ok());
+    return (*stream)->Receive().status();
+  }
+  std::string OwnerOf(const std::string& name) {
+    const auto status = Settled(name);
+    EXPECT_TRUE(status.ok()) << status.status();
+    return status.ok() ? status->owner() : "";
+  }
+
+  std::vector<AccessRule> rules_;
+};
+
+TEST_F(FileOwnersTest, EachCallHidesFilesOfOthers) {
+  google::protobuf::DynamicMessageFactory factory;
+  for (const MethodDescriptor* method : CallsThatNameAFile()) {
+    const std::unique_ptr<Message> request(factory.GetPrototype(method->input_type())->New());
+    const FieldDescriptor* const field = method->input_type()->FindFieldByName("name");
+    request->GetReflection()->SetString(request.get(), field, "shared/a.h5");
+    const grpc::Status status = Call(*method, *request, tokens_.at("bob"));
+    if (method->name() == "ListRemovedFiles") continue;
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND)
+        << method->full_name() << ": " << status.error_message();
+  }
+  Be("bob");
+  for (const v1::Intent intent : {v1::INTENT_CREATE, v1::INTENT_CONTINUE, v1::INTENT_REPLACE}) {
+    EXPECT_TRUE(absl::IsNotFound(OpenStatus("shared/a.h5", intent)));
+    EXPECT_TRUE(absl::IsPermissionDenied(OpenStatus("shared/open/a.h5", intent)));
+  }
+  EXPECT_THAT(Listed(), ElementsAre("shared/open/a.h5"));
+  EXPECT_EQ(OwnerOf("shared/open/a.h5"), "token:anna");
+}
+
+TEST_F(FileOwnersTest, OnlyTheOwnerMovesRemovesAndBringsBack) {
+  Be("bob");
+  MirrorWhole("shared/b.h5", "mine");
+  EXPECT_TRUE(absl::IsNotFound(Move("shared/a.h5", "shared/c.h5")));
+  EXPECT_TRUE(absl::IsPermissionDenied(Move("shared/open/a.h5", "shared/c.h5")));
+  EXPECT_FALSE(Move("shared/b.h5", "shared/a.h5").ok()) << "onto another's";
+  EXPECT_TRUE(absl::IsPermissionDenied(Remove("shared/open/a.h5")));
+  ASSERT_TRUE(Move("shared/b.h5", "shared/open/b.h5").ok());
+  EXPECT_EQ(OwnerOf("shared/open/b.h5"), "token:bob");
+  Be("anna");
+  EXPECT_TRUE(absl::IsPermissionDenied(Remove("shared/open/b.h5")));
+  ASSERT_TRUE(Move("shared/a.h5", "shared/open/c.h5").ok());
+  ASSERT_TRUE(Remove("shared/open/c.h5").ok());
+  Be("bob");
+  // The name is free, and what had it before stays its owner's.
+  MirrorWhole("shared/open/c.h5", "bob's");
+  v1::UndeleteFileRequest undelete;
+  undelete.set_name("shared/open/c.h5");
+  undelete.set_new_name("shared/d.h5");
+  EXPECT_FALSE(client_->UndeleteFile(undelete).ok());
+  Be("anna");
+  ASSERT_TRUE(client_->UndeleteFile(undelete).ok());
+  EXPECT_EQ(OwnerOf("shared/d.h5"), "token:anna");
+  EXPECT_TRUE(OpenStatus("shared/d.h5", v1::INTENT_REPLACE).ok());
+}
+
+TEST_F(FileOwnersTest, AFollowerEndsWhereItsNameGetsAnotherFile) {
+  v1::FollowFileRequest request;
+  request.set_name("shared/a.h5");
+  const auto follower = client_->FollowFile(request);
+  v1::FollowFileResponse message;
+  ASSERT_TRUE(follower->Read(message));
+  // By a client of its own: the follower goes on with the other one.
+  rpc::ClientOptions mine = options_;
+  const auto other = [&](const std::string& name) {
+    mine.token = tokens_.at(name);
+    auto client = rpc::Client::Connect(mine, absl::Seconds(20));
+    EXPECT_TRUE(client.ok()) << client.status();
+    return *std::move(client);
+  };
+  v1::RemoveFileRequest remove;
+  remove.set_name("shared/a.h5");
+  ASSERT_TRUE(other("anna")->RemoveFile(remove).ok());
+  auto bob = other("bob");
+  auto stream = bob->OpenMirrorStream();
+  ASSERT_TRUE((*stream)->Send(OpenRequest("shared/a.h5", v1::INTENT_CREATE)).ok());
+  ASSERT_TRUE((*stream)->Receive().ok());
+  while (follower->Read(message)) continue;
+  const absl::Status ended = follower->Finish();
+  EXPECT_TRUE(absl::IsNotFound(ended)) << ended;
+}
+
+TEST_F(FileOwnersTest, AnotherOwnerIsGivenByWhoMayOperate) {
+  v1::SetFileOwnerRequest request;
+  request.set_name("shared/open/a.h5");
+  request.set_owner("token:bob");
+  EXPECT_TRUE(absl::IsPermissionDenied(client_->SetFileOwner(request).status()));
+  auto writer = Open("shared/open/a.h5", v1::INTENT_REPLACE);
+  Be("guest");
+  const auto given = client_->SetFileOwner(request);
+  ASSERT_TRUE(given.ok()) << given.status();
+  EXPECT_EQ(given->owner(), "token:bob");
+  EXPECT_TRUE(absl::IsPermissionDenied(writer->Receive().status())) << "the session has ended";
+  Be("bob");
+  EXPECT_TRUE(Remove("shared/open/a.h5").ok());
+  Be("guest");
+  request.set_owner("bob");
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->SetFileOwner(request).status()));
+}
+
 TEST_F(FileRightsTest, RightsToANamedFileAreTold) {
   const auto rights = [&](const std::string& name) {
     const auto server = client_->GetServer(name);

@@ -236,6 +236,37 @@ TEST_F(RulesTest, ReloadedTablesCountForCallersThatAreHere) {
   EXPECT_TRUE(authenticator_.StillMay(me, OneFile(Right::kWrite, "a")).ok());
 }
 
+TEST_F(RulesTest, AFileIsItsOwnersAndANewOneItsCallers) {
+  AccessRule own = Rule({"**"}, {}, "read,write");
+  own.owners = {"${user}"};
+  authenticator_.SetRules({own, Rule({"**"}, {}, "read")});
+  const Principal me = Me();
+  EXPECT_TRUE(authenticator_.asks_owners());
+  EXPECT_TRUE(absl::IsUnavailable(authenticator_.Check(me, {Right::kRead, "a"})))
+      << "nobody knows the owner";
+  EXPECT_TRUE(authenticator_.RightsTo(me, "a").empty());
+  absl::StatusOr<store::FileOwner> owner = store::FileOwner();
+  authenticator_.SetOwners([&owner](std::string_view) { return owner; });
+  EXPECT_EQ(authenticator_.RightsTo(me, "a").ToString(), "read,write") << "it is not there yet";
+  owner = store::FileOwner{true, "unix:somebody-else"};
+  EXPECT_EQ(authenticator_.RightsTo(me, "a").ToString(), "read");
+  EXPECT_TRUE(absl::IsPermissionDenied(authenticator_.StillMay(me, {{Right::kWrite, "a"}})));
+  owner->owner = OwnerName(me);
+  EXPECT_TRUE(authenticator_.StillMay(me, {{Right::kWrite, "a"}}).ok());
+  const store::FileOwner removed{true, "unix:somebody-else"};
+  EXPECT_EQ(authenticator_.RightsTo(me, "a", &removed).ToString(), "read")
+      << "of a removed file that had the name";
+  owner->owner = "";
+  EXPECT_EQ(authenticator_.RightsTo(me, "a").ToString(), "read") << "it has none";
+  owner = absl::InternalError("a/secret/path");
+  const absl::Status unknown = authenticator_.Check(me, {Right::kRead, "a"});
+  EXPECT_TRUE(absl::IsUnavailable(unknown));
+  EXPECT_THAT(Message(unknown), ::testing::Not(HasSubstr("secret")));
+  const auto nobody = authenticator_.Authenticate(std::nullopt, {.grpc_peer = "ipv4:127.0.0.1:9"});
+  owner = store::FileOwner();
+  EXPECT_EQ(authenticator_.RightsTo(*nobody, "a").ToString(), "read") << "without a name";
+}
+
 TEST(RightsTest, ListIsParsedAndPrinted) {
   EXPECT_EQ(Rights::Parse("admin,read")->ToString(), "read,restore,delete,operate");
   EXPECT_EQ(Rights::Parse("delete,write")->ToString(), "write,delete");

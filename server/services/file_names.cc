@@ -80,6 +80,25 @@ grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
       });
 }
 
+grpc::Status FilesService::SetFileOwner(grpc::ServerContext* context,
+                                        const v1::SetFileOwnerRequest* request,
+                                        v1::SetFileOwnerResponse* response) {
+  return RunCall(
+      environment_, *context, "SetFileOwner", OneFile(Right::kOperate, request->name()),
+      [&](const Principal& principal) {
+        H5M_RETURN_IF_ERROR(store::CheckName(request->name()));
+        H5M_RETURN_IF_ERROR(CheckKindOfOwner(request->owner()));
+        H5M_RETURN_IF_ERROR(environment_.store.SetOwner(request->name(), request->owner()));
+        spdlog::info("chown: file={} is of {} ({})", Quoted(request->name()),
+                     request->owner().empty() ? "nobody" : LogValue(request->owner()),
+                     CallerName(principal));
+        H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file,
+                             environment_.store.OpenFile(request->name()));
+        H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOf(*file));
+        return absl::OkStatus();
+      });
+}
+
 grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
                                       const v1::RemoveFileRequest* request,
                                       v1::RemoveFileResponse* response) {

@@ -30,6 +30,8 @@ class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1
   // ---- file_names.cc ----
   grpc::Status MoveFile(grpc::ServerContext* context, const v1::MoveFileRequest* request,
                         v1::MoveFileResponse* response) override;
+  grpc::Status SetFileOwner(grpc::ServerContext* context, const v1::SetFileOwnerRequest* request,
+                            v1::SetFileOwnerResponse* response) override;
   grpc::Status RemoveFile(grpc::ServerContext* context, const v1::RemoveFileRequest* request,
                           v1::RemoveFileResponse* response) override;
   grpc::Status ListRemovedFiles(grpc::ServerContext* context,

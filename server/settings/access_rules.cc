@@ -103,6 +103,13 @@ bool OwnerIs(std::string_view named, std::string_view owner, std::string_view ca
   return colon != std::string_view::npos && owner.substr(colon + 1) == named;
 }
 
+absl::Status CheckKindOfOwner(std::string_view owner) {
+  if (owner.empty() || HasKind(owner)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      "an owner is unix:NAME (a user of this host, by munge too), token:NAME, cert:NAME or "
+      "jwt:NAME");
+}
+
 absl::StatusOr<AccessRule> MakeAccessRule(const Setting& table) {
   AccessRule rule;
   rule.source = table.source;

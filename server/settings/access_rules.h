@@ -36,6 +36,10 @@ struct AccessRule {
 // "unix:anna", or "${user}", which is `caller` ("unix:anna"; empty: it can own nothing).
 bool OwnerIs(std::string_view named, std::string_view owner, std::string_view caller);
 
+// OK: `owner` is of a kind that a caller can be, "unix:anna", or empty. kInvalidArgument names the
+// kinds.
+absl::Status CheckKindOfOwner(std::string_view owner);
+
 // The rule of one [[access]] table. kInvalidArgument names its source, key and value.
 absl::StatusOr<AccessRule> MakeAccessRule(const Setting& table);
 

@@ -63,6 +63,27 @@ TEST_F(AccessRulesTest, DescriptionsAreTables) {
   EXPECT_EQ(Describe((*rules)[0]) + Describe((*rules)[1]), text);
 }
 
+TEST_F(AccessRulesTest, OwnersAreCallersOrTheCaller) {
+  const std::string text =
+      "[[access]]\nfiles = [\"a/**\"]\nowner = [\"${user}\", \"token:robot\"]\n"
+      "allow = [\"read\"]\n";
+  const auto rules = Parse(text);
+  ASSERT_TRUE(rules.ok()) << rules.status();
+  EXPECT_THAT((*rules)[0].owners, ElementsAre("${user}", "token:robot"));
+  EXPECT_EQ(Describe((*rules)[0]), text);
+  const auto error = [&](const std::string& owner) {
+    return Error("[[access]]\nfiles = \"**\"\nallow = []\nowner = " + owner + "\n");
+  };
+  EXPECT_THAT(error("[]"), HasSubstr("names none"));
+  EXPECT_THAT(error("\"munge:anna\""), HasSubstr("unix:anna"));
+  EXPECT_THAT(error("\"x${user}\""), HasSubstr("toml:5: owner = \"x${user}\": ${user}, the"));
+  EXPECT_THAT(error("\"${owner}\""), HasSubstr("stands alone"));
+  EXPECT_TRUE(CheckKindOfOwner("cert:anna").ok());
+  EXPECT_TRUE(CheckKindOfOwner("").ok());
+  EXPECT_FALSE(CheckKindOfOwner("anna").ok());
+  EXPECT_FALSE(CheckKindOfOwner("munge:anna").ok());
+}
+
 TEST_F(AccessRulesTest, ErrorsNameLineKeyAndValue) {
   EXPECT_THAT(Error("[[access]]\nallow = [\"read\"]\n"),
               HasSubstr("toml:2: [[access]]: it names no"));
@@ -99,6 +120,11 @@ TEST_F(AccessRulesTest, UnreachableTablesAreFound) {
               ::testing::SizeIs(1));
   EXPECT_THAT(found("files = \"a/**\"\nusers = \"anna\"\n", "files = \"a/**\"\n"), IsEmpty());
   EXPECT_THAT(found("files = \"a/**\"\n", "files = [\"a/*\", \"b\"]\n"), IsEmpty());
+  const std::string mine = "files = \"a/**\"\nowner = \"${user}\"\n";
+  EXPECT_THAT(found(mine, "files = \"a/**\"\n"), IsEmpty()) << "files of others are left";
+  EXPECT_THAT(found("files = \"a/**\"\n", mine), ::testing::SizeIs(1));
+  EXPECT_THAT(found(mine, mine), ::testing::SizeIs(1));
+  EXPECT_THAT(found(mine, "files = \"a/**\"\nowner = \"anna\"\n"), IsEmpty());
   EXPECT_THAT(found("files = \"a*/**\"\n", "files = \"a*/b\"\n"), IsEmpty());
   EXPECT_THAT(found("files = \"**\"\nusers = [\"a\", \"b\"]\n", "files = \"x\"\nusers = \"b\"\n"),
               ::testing::SizeIs(1));

@@ -143,6 +143,7 @@ v1::FileStatus ToProto(const std::string& name, const store::FileInfo& info,
   proto.set_file_id(ToByteString(info.file_id));
   proto.set_size_bytes(static_cast<int64_t>(info.size_bytes));
   proto.set_page_size_bytes(info.page_size_bytes);
+  proto.set_owner(info.owner);
   proto.set_generation(info.generation);
   proto.set_last_cut(info.last_cut);
   proto.set_durable_cut(info.durable_cut);
