@@ -82,12 +82,7 @@ ATTEMPTS = [
 
 
 def test_each_attempt_gives_what_the_owner_says(host):
-    wrong = []
-    for user, expected, *arguments in ATTEMPTS:
-        result = host.run(user, *arguments)
-        if result.code != expected:
-            wrong.append(f"{user} {' '.join(arguments)}: {expected} expected\n{result.describe()}")
-    assert not wrong, "\n".join(wrong)
+    host.attempt(ATTEMPTS)
     assert [owner_of(host, f"shared/{name}.h5") for name in "bcr"] == [f"unix:{BOB}", f"unix:{BOB}", None]
     # From the disk.
     host.site.server.stop()

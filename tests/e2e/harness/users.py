@@ -103,6 +103,15 @@ class Host:
         return run(self.command(user, *arguments), self.site.logs, timeout=60, name="h5mirror",
                    env=hdf5.plain_env(HOME=str(home)), cwd=home if home.exists() else self.directory)
 
+    def attempt(self, attempts: list[tuple]) -> None:
+        """Each is a user, the exit code that is expected, and the tool's arguments. All that are wrong are told."""
+        wrong = []
+        for user, expected, *arguments in attempts:
+            result = self.run(user, *arguments)
+            if result.code != expected:
+                wrong.append(f"{user} {' '.join(arguments)}: {expected} expected\n{result.describe()}")
+        assert not wrong, "\n".join(wrong)
+
     def listed(self, user: str) -> list[str]:
         return [file["name"] for file in json.loads(self.run(user, "ls", "--json").ok().out)["files"]]
 
