@@ -3,7 +3,8 @@
 //   bench_access [--rules 10000] [--users 1000] [--rounds 9]
 //
 // The tables: each user's own directory by name; directories of groups, for their members to write
-// and for other groups to read; globs with wildcards in the middle; and at the end tables for all.
+// and for other groups to read; globs with wildcards in the middle; and at the end tables for all,
+// and for the owners of files in `shared`. Whose those are is said from memory.
 // The callers: users of a Unix socket in five groups each. One line of JSON on stdout: nanoseconds
 // of one Authenticator::RightsTo(), the median of the rounds and their range, by the kind of file.
 #include <algorithm>
@@ -51,7 +52,7 @@ std::vector<AccessRule> MakeRules(const Options& options) {
                      .allow = Rights::All(),
                      .source = ""});
   }
-  for (int i = 0; static_cast<int>(rules.size()) < options.rules - 2; ++i) {
+  for (int i = 0; static_cast<int>(rules.size()) < options.rules - 4; ++i) {
     const std::string place = StrCat("beamline/", GroupName(i % kGroups), "/run", i);
     const std::string group = GroupName((i + i % 3) % kGroups);
     const std::string glob = i % 4 == 0 ? StrCat(place, "/*/raw-?[0-9].h5") : StrCat(place, "/**");
@@ -64,6 +65,13 @@ std::vector<AccessRule> MakeRules(const Options& options) {
   rules.push_back(
       {.files = {"home/${user}/**"}, .users = {}, .groups = {}, .allow = write, .source = ""});
   rules.push_back({.files = {"public/**"}, .users = {}, .groups = {}, .allow = read, .source = ""});
+  rules.push_back({.files = {"shared/**"},
+                   .owners = {"${user}"},
+                   .users = {},
+                   .groups = {},
+                   .allow = write,
+                   .source = ""});
+  rules.push_back({.files = {"shared/**"}, .users = {}, .groups = {}, .allow = read, .source = ""});
   return rules;
 }
 
@@ -94,8 +102,8 @@ std::vector<std::string> MakeFiles(const std::string& kind, const Options& optio
       files.push_back(StrCat("home/", UserName(i % options.users), "/2026/run.h5"));
     } else if (kind == "group") {
       files.push_back(StrCat("beamline/", GroupName(at % kGroups), "/run", at, "/a/raw-x7.h5"));
-    } else if (kind == "public") {
-      files.push_back(StrCat("public/", at, "/run.h5"));
+    } else if (kind == "public" || kind == "shared") {
+      files.push_back(StrCat(kind, "/", at, "/run.h5"));
     } else {
       files.push_back(StrCat("nowhere/", at, "/run.h5"));
     }
@@ -118,10 +126,11 @@ double Measure(const Authenticator& authenticator, const std::vector<Principal>&
 void Run(const Options& options) {
   Authenticator authenticator;
   authenticator.SetRules(MakeRules(options));
+  authenticator.SetOwners([](std::string_view) { return store::FileOwner{true, "unix:user7"}; });
   const std::vector<Principal> callers = MakeCallers(options);
   std::mt19937 random(1);
   nlohmann::ordered_json result{{"rules", options.rules}, {"users", options.users}};
-  for (const std::string kind : {"own", "group", "public", "nowhere"}) {
+  for (const std::string kind : {"own", "group", "public", "shared", "nowhere"}) {
     const std::vector<std::string> files = MakeFiles(kind, options, random);
     std::vector<double> rounds;
     int allowed = 0;

@@ -172,7 +172,8 @@ class Store {
     return absl::UnimplementedError("this store knows no owners");
   }
   // Called when a name has got another file or owner, or none any more, by the thread that did it,
-  // with no lock held. It must not wait. Null: no call begins after this has returned.
+  // with no lock held. It may call OwnerOf(), and end what uses the file. Null: no call begins
+  // after this has returned.
   using OwnerListener = std::function<void(const std::string& name)>;
   virtual void SetOwnerListener(OwnerListener) {}
 
