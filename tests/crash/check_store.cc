@@ -116,6 +116,10 @@ class FileCheck {
       return Violation(StrCat("the newest durable cut of ", name_, " is ", info->durable_cut, ", ",
                               promised_.AckedCut(), " was acked"));
     }
+    if (info->owner != promised_.owner) {
+      return Violation(
+          StrCat(name_, " is of \"", info->owner, "\", \"", promised_.owner, "\" made it"));
+    }
     H5M_RETURN_IF_ERROR(CheckVersions("as found"));
     H5M_RETURN_IF_ERROR(CheckTags());
     H5M_RETURN_IF_ERROR(In(file_->WaitApplied(kPatience), StrCat("apply ", name_)));

@@ -79,6 +79,7 @@ void Player::PutPlainFile(const std::string& file, uint64_t pages) {
   if (!Ok(put())) return;
   absl::MutexLock lock(&mutex_);
   promises_.files[file].golden[1] = std::make_shared<std::string>(newest_[file]);
+  promises_.files[file].owner.clear();
 }
 
 std::shared_ptr<File> Player::FileOf(const std::string& file) {
@@ -121,7 +122,8 @@ void Player::Begin(const std::string& file, SessionStart start) {
   }
   std::shared_ptr<File> opened = FileOf(file);
   if (opened == nullptr) return;
-  auto writer = std::make_unique<Writer>(opened, start, newest_[file]);
+  auto writer = std::make_unique<Writer>(opened, start, newest_[file],
+                                         LocalAccess{0640, std::nullopt, FilePromises::kWriter});
   if (!Ok(writer->begun())) {
     writer->End(SessionEnd::kLost).IgnoreError();  // It has the lease.
     return;

@@ -100,7 +100,8 @@ Promises Promises::At(size_t change_count) const {
                         Until(file.given, change_count),
                         AckedUntil(file.tag_changes, change_count),
                         DroppableAt(file.droppable, change_count),
-                        AckedUntil(file.name_changes, change_count)};
+                        AckedUntil(file.name_changes, change_count),
+                        file.owner};
   }
   then.tokens = Until(tokens, change_count);
   return then;

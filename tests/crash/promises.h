@@ -62,6 +62,9 @@ struct FilePromises {
   static constexpr char kRemoved[] = "";
   static constexpr char kPurged[] = "(purged)";
   std::vector<NameChange> name_changes;
+  // Of a file that a session made. One that was there before has none.
+  static constexpr char kWriter[] = "unix:writer";
+  std::string owner = kWriter;
 
   // The newest cut that was acked; 0: none.
   CutNumber AckedCut() const;
