@@ -317,8 +317,8 @@ TEST_F(MirrorServerTest, WatchersDoNotHoldUpAStop) {
   grpc::health::v1::HealthCheckResponse response;
   ASSERT_TRUE(reader->Read(&response));
   const absl::Time start = absl::Now();
-  server_->Stop(absl::Seconds(10));
-  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  server_->Stop(absl::Seconds(60));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(50));
   while (reader->Read(&response)) continue;
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
 }

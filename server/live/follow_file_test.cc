@@ -144,20 +144,19 @@ TEST_F(FollowFileTest, ATickPassesBetweenTwoCuts) {
   auto writer = Open("a.h5", v1::INTENT_CREATE);
   Write(*writer, 0, std::string(kPage, 'a'));
   Tick(*writer, 1, kPage);
+  const absl::Time start = absl::Now();  // Not after the first cut of the stream went out.
   auto stream = client_->FollowFile(Request("a.h5"));
   Received received;
   ASSERT_TRUE(Next(*stream, received));
-  const absl::Time start = absl::Now();
   int64_t newest = 0;
   uint64_t seq = 1;
-  while (absl::Now() < start + absl::Milliseconds(500)) {
+  while (absl::Now() < start + absl::Milliseconds(500) || seq <= 10) {
     Write(*writer, seq % kPage, "x");
     newest = Tick(*writer, ++seq, kPage);
   }
   int cuts = 0;
   while (received.first.snapshot().cut() < newest && Next(*stream, received)) ++cuts;
   const auto ticks = (absl::Now() - start) / absl::Milliseconds(200);
-  EXPECT_GT(seq, 10);
   EXPECT_LE(cuts, ticks + 1);
 }
 
@@ -168,10 +167,10 @@ TEST_F(FollowFileTest, OnesOwnTickMayBeLonger) {
   Tick(*writer, 1, kPage);
   v1::FollowFileRequest request = Request("a.h5");
   request.mutable_tick()->set_nanos(600'000'000);
+  const absl::Time start = absl::Now();  // Not after the tick begins.
   auto stream = client_->FollowFile(request);
   Received received;
   ASSERT_TRUE(Next(*stream, received));
-  const absl::Time start = absl::Now();
   Write(*writer, 0, "b");
   Until(*stream, Tick(*writer, 2, kPage));
   EXPECT_GT(absl::Now() - start, absl::Milliseconds(400));
@@ -240,12 +239,12 @@ TEST_F(FollowFileTest, AStopAndACancelEndIt) {
   EXPECT_FALSE(Next(*cancelled, received));
   EXPECT_EQ(cancelled->Finish().code(), absl::StatusCode::kCancelled);
   const absl::Time start = absl::Now();
-  server_.reset();
+  server_->Stop(absl::Seconds(60));
   EXPECT_FALSE(Next(*waiting, received));
   EXPECT_EQ(waiting->Finish().code(), absl::StatusCode::kUnavailable);
   EXPECT_FALSE(Next(*sleeping, received));
   EXPECT_FALSE(sleeping->Finish().ok());
-  EXPECT_LT(absl::Now() - start, absl::Seconds(4)) << "the stop waited for its followers";
+  EXPECT_LT(absl::Now() - start, absl::Seconds(50)) << "the stop waited for its followers";
 }
 
 // The server holds the stalled follower's cut no longer than other cuts.

@@ -323,12 +323,16 @@ def test_while_no_cut_is_made_the_server_is_asked_nothing(package):
     followed = Followed(package)
     followers = [followed.follower(), followed.follower("every=0.1")]
     assert [each.line() for each in followers] == ["0", "0"]
+    # Each has asked for a cut and read it. The server counts a call when it is over for the server too, and that the cut is
+    # no longer needed is told after the file is given out.
+    for method in ("WaitForCut", "ReadSnapshot", "CloseSnapshot"):
+        wait_until(lambda: metrics.calls(method) == 2, f"two calls of {method}")
     asked = metrics.calls()
     time.sleep(3)
     assert metrics.calls() == asked
     followed.step()
     assert [each.line() for each in followers] == ["1", "1"]
-    assert metrics.calls() > asked
+    wait_until(lambda: metrics.calls() > asked, "a call for the next cut")
 
 
 # Looks at each file a second time after a line that comes in.
