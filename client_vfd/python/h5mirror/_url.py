@@ -4,8 +4,13 @@ import re
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-# What may follow the last '@', as in the FILE@VERSION of `h5mirror`; anything else there is part of the name.
-_VERSION = re.compile(r"[0-9]+|latest(-[0-9]+)?|tag:.+|[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?", re.DOTALL)
+# What may follow the last '@', as in the FILE@VERSION of `h5mirror`; anything else there is part of the name. Times in words
+# are those of rpc/time_words.cc.
+_DAY = r"(today|yesterday|(last[ _-])?(mon|tue|wed|thu|fri|sat|sun|(mon|tues|wednes|thurs|fri|satur|sun)day))"
+_VERSION = re.compile(r"[0-9]+|latest(-[0-9]+)?|tag:.+|[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?"
+                      rf"|(?i:now|{_DAY}([ _-][0-9]{{1,2}}:[0-9]{{2}}(:[0-9]{{2}})?)?|([0-9]|an?[ _-])[^/]*[ _-]ago)", re.DOTALL)
+# What means something in a url, at fsspec too.
+_SPECIAL = re.compile(r"[%@?#&*\[\]\x00-\x20\x7f]|(?<=:):")
 _FORMS = "h5mirror://HOST[:PORT]/NAME, h5mirror:///NAME or h5mirror+unix:///SOCKET?name=NAME"
 
 
@@ -28,23 +33,25 @@ class Url:
     @classmethod
     def parse(cls, text: str) -> "Url":
         """ValueError: it is none, and why."""
-        parts = urlsplit(text)
-        if parts.fragment:
-            raise _wrong(text, "a '#' in a name is written %23")
-        if parts.scheme == "h5mirror":
-            if parts.query:
-                raise _wrong(text, "a '?' in a name is written %3F, and keys are arguments")
-            if "@" in parts.netloc:
-                raise _wrong(text, "it names a user; who you are the token says")
-            server, name = parts.netloc or None, parts.path[1:]
-        elif parts.scheme == "h5mirror+unix":
-            server, name = _of_socket(text, parts.netloc, parts.path, parts.query)
-        else:
-            raise _wrong(text, f"it begins with none of these: {_FORMS}")
-        name, version = _split(name)
+        server, quoted = _server_and_name(text)
+        name, version = _split(quoted)
         if not name:
             raise _wrong(text, f"it names no file: {_FORMS}")
         return cls(server, unquote(name), None if version is None else unquote(version), text)
+
+    @classmethod
+    def parse_directory(cls, text: str) -> "Url":
+        """Of a directory; without a name that of the server's root, whose name is "". ValueError: as of parse()."""
+        server, quoted = _server_and_name(text)
+        return cls(server, unquote(quoted).strip("/"), None, text)
+
+    def url(self) -> str:
+        """The url of server, name and version."""
+        at = "" if self.version is None else "@" + _quoted(self.version)
+        name = _quoted(self.name)
+        if self.server is not None and self.server.startswith("unix:"):
+            return f"h5mirror+unix://{_quoted(self.server.removeprefix('unix:'))}?name={name}{at}"
+        return f"h5mirror://{self.server or ''}" + (f"/{name}{at}" if name else "")
 
     def with_server(self, server: str | None) -> "Url":
         """The same, on the server of an argument, which may be None. ValueError: it names one itself."""
@@ -64,6 +71,26 @@ class Url:
 def is_url(text: str) -> bool:
     """Whether it is meant as one."""
     return text.startswith(("h5mirror:", "h5mirror+"))
+
+
+def _server_and_name(text: str) -> tuple[str | None, str]:
+    """The name as it is written."""
+    parts = urlsplit(text)
+    if parts.fragment:
+        raise _wrong(text, "a '#' in a name is written %23")
+    if parts.scheme == "h5mirror":
+        if parts.query:
+            raise _wrong(text, "a '?' in a name is written %3F, and keys are arguments")
+        if "@" in parts.netloc:
+            raise _wrong(text, "it names a user; who you are the token says")
+        return parts.netloc or None, parts.path[1:]
+    if parts.scheme == "h5mirror+unix":
+        return _of_socket(text, parts.netloc, parts.path, parts.query)
+    raise _wrong(text, f"it begins with none of these: {_FORMS}")
+
+
+def _quoted(text: str) -> str:
+    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", text)
 
 
 def _of_socket(text: str, netloc: str, path: str, query: str) -> tuple[str, str]:
