@@ -28,6 +28,13 @@ def open(url: str, mode: str = "r", *, version: int | str | datetime | None = No
             PermissionError    no token, or a wrong one.
             OSError            an unknown key, ...; the text says which.
     """
+    return h5py.File(url, "r", **url_config(url, mode, {"version": version, "server": server, "config": config, **keys}))
+
+
+def url_config(url: str, mode: str, keys: dict[str, Any]) -> dict[str, Any]:
+    """What h5py.File is to be told, beside the url as name and mode "r", of what open() was told. ValueError: as open()."""
+    keys = dict(keys)
+    version, server, config = keys.pop("version", None), keys.pop("server", None), keys.pop("config", "")
     target = Url.parse(url)
     if mode != "r":
         raise ValueError(f"mode {mode!r}: {url} is opened for reading only, with mode 'r'. To write, open the local "
@@ -38,4 +45,4 @@ def open(url: str, mode: str = "r", *, version: int | str | datetime | None = No
     # The rules of a client.toml are about local paths. Links lead to names that lie to this one as paths would.
     ours = {"mode": "reader", "name": target.name, "root": "/", "include": "", "exclude": "",
             "server": target.server, "version": target.version if version is None else version}
-    return h5py.File(url, "r", driver=NAME, config=config_string(config, ours), **keys)
+    return {"driver": NAME, "config": config_string(config, ours), **keys}
