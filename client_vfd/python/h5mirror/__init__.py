@@ -15,6 +15,9 @@
     for f in h5mirror.follow("h5mirror://node7:7447/lab1/data/run7.h5"):  # as it is written
         print(f["temperature"][-1])
 
+    for event in h5mirror.events("h5mirror://node7:7447/lab1/data/run7.h5"):  # its cuts and versions
+        print(event.cut, event.version)
+
     with h5mirror.ticks(0.1):  # readers see a program that computes and does not flush
         simulate(f)
 
@@ -29,14 +32,15 @@ let_hdf5_find_plugin()  # Before anything imports h5py.
 # ruff: noqa: E402
 from ._control import NotMirroredWarning, Status, commit, status
 from ._driver import register
+from ._events import Event, events
 from ._follow import follow
 from ._open import open  # noqa: A004
 from ._ticks import Ticks, ticks
 from ._url import Url
 from ._versions import Version, versions
 
-__all__ = ["NotMirroredWarning", "Status", "Ticks", "Url", "Version", "commit", "follow", "open", "status", "ticks",
-           "versions"]
+__all__ = ["Event", "NotMirroredWarning", "Status", "Ticks", "Url", "Version", "commit", "events", "follow", "open",
+           "status", "ticks", "versions"]
 __version__ = "0.1.0"
 
 register()
