@@ -13,6 +13,8 @@ PACKAGE = paths.SOURCE / "client_vfd" / "python"
 class Package:
     """A site whose programs use the package, with no driver in their environment."""
 
+    first = "import h5mirror"  # what a program begins with
+
     def __init__(self, site):
         self.site = site
         self.url = f"h5mirror://{site.address}/run.h5"
@@ -21,11 +23,11 @@ class Package:
         return {**self.site.plain_env(), "PYTHONPATH": str(PACKAGE), "H5MIRROR_PLUGIN_DIR": str(paths.LIB),
                 "PATH": f"{paths.BIN}:/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", **more}
 
-    def script(self, text: str, first: str = "import h5mirror", config: str | None = None) -> list:
-        names = f"{first}\nURL = {self.url!r}\nSERVER = {self.site.address!r}\nCONFIG = {config or self.site.config()!r}\n"
+    def script(self, text: str, first: str | None = None, config: str | None = None) -> list:
+        names = f"{first or self.first}\nURL = {self.url!r}\nSERVER = {self.site.address!r}\nCONFIG = {config or self.site.config()!r}\n"
         return self.site.script(names + re.sub(r"(?m)^ {4}", "", text))
 
-    def run(self, text: str, first: str = "import h5mirror", config: str | None = None, **env):
+    def run(self, text: str, first: str | None = None, config: str | None = None, **env):
         return self.site.run(self.script(text, first, config), env=self.env(**env))
 
     def start(self, text: str, *, talks: bool = False, **env) -> Process:
