@@ -7,6 +7,7 @@ Paths are whole URLs, as of fsspec's http. A file is the bytes of one moment: wh
 by what unpickles it. Without a version it is the newest cut.
 """
 
+import atexit
 import errno
 import functools
 import os
@@ -14,6 +15,7 @@ import posixpath
 from dataclasses import replace
 from typing import Any
 
+import h5py
 from fsspec.spec import AbstractBufferedFile, AbstractFileSystem
 from fsspec.utils import stringify_path
 
@@ -253,6 +255,18 @@ class H5MirrorFile(AbstractBufferedFile):  # type: ignore[misc,unused-ignore]
     def __reduce__(self) -> Any:
         cache = self.cache.name if self.cache else "none"
         return _reopen, (self.fs, self._opened, self._reader.pin, self.blocksize, cache, self.loc)
+
+
+def _close_hdf5_files() -> None:
+    """At the end of the interpreter: h5py (3.16) crashes behind it where a thread still holds an h5py.File of a Python file."""
+    for number in h5py.h5f.get_obj_ids(h5py.h5f.OBJ_ALL, h5py.h5f.OBJ_FILE):
+        if number.valid and h5py.h5f.get_name(number).startswith(_SHOWN):
+            h5py.File(number).close()
+
+
+# What h5py takes for the name of a file: its repr().
+_SHOWN = b"<File-like object H5MirrorFileSystem, "
+atexit.register(_close_hdf5_files)
 
 
 def _reopen(fs: H5MirrorFileSystem, path: str, pin: Pin, block_size: int, cache_type: str, loc: int) -> H5MirrorFile:
