@@ -326,6 +326,13 @@ class File {
   // newest.
   virtual absl::Status SetOrigin(VersionNumber version, const Origin& origin,
                                  const LocalStat& local) = 0;
+  // Makes `owner` ("": nobody) the owner, see Store. Durable when it returns. Its OwnerListener is
+  // told, also of a failure that may have left either.
+  // Errors: kInvalidArgument     as CheckOwner().
+  //         kFailedPrecondition  the file has no durable cut yet.
+  virtual absl::Status SetOwner(const std::string&) {
+    return absl::UnimplementedError("this file knows no owner");
+  }
 
   // Notes that the local file was compared with `version` now. Durable when it returns. Does not
   // disturb a writer. kInvalidArgument: no such version was ever made.

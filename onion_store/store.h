@@ -164,13 +164,6 @@ class Store {
   virtual absl::StatusOr<FileOwner> OwnerOf(std::string_view) {
     return absl::UnimplementedError("this store knows no owners");
   }
-  // Makes `owner` ("": nobody) the owner. Durable when it returns.
-  // Errors: kInvalidArgument     as CheckOwner().
-  //         kNotFound            no such file.
-  //         kFailedPrecondition  the file has no durable cut yet.
-  virtual absl::Status SetOwner(std::string_view, std::string_view) {
-    return absl::UnimplementedError("this store knows no owners");
-  }
   // Called when a name has got another file or owner, or none any more, by the thread that did it,
   // with no lock held. It may call OwnerOf(), and end what uses the file. Null: no call begins
   // after this has returned.

@@ -35,8 +35,8 @@ absl::StatusOr<store::FileOwner> OwnerFor(const Config& config, const AccessQues
     return store::FileOwner{true, question.owner};
   }
   const auto tree = Env::Posix().OpenTree(config.root);
-  absl::StatusOr<store::FileOwner> found = tree.status();
-  if (tree.ok()) found = store::ReadOwner(**tree, question.file);
+  const auto found = tree.ok() ? store::ReadOwner(**tree, question.file)
+                               : absl::StatusOr<store::FileOwner>(tree.status());
   if (found.ok()) return found;
   return absl::Status(found.status().code(),
                       StrCat("whose the file is cannot be read: ", ToStd(found.status().message()),
@@ -129,7 +129,7 @@ void ShowToken(const TokenEntry& token) {
 void ShowOwner(const store::FileOwner& owner) {
   std::string text = "nobody";
   if (!owner.owner.empty()) text = Printable(owner.owner);
-  if (!owner.is_there) text = "there is no such file, so who makes it";
+  if (!owner.is_there) text = "no such file yet: whoever makes it";
   std::cout << "  owner: " << text << "\n";
 }
 

@@ -27,7 +27,7 @@ absl::StatusOr<int> RunChown(Context& context, const Options& options) {
                        {"owner", status.owner().empty() ? Json(nullptr) : Json(status.owner())}});
   }
   context.Say(status.owner().empty() ? StrCat(file.name, " has no owner now")
-                                     : StrCat(file.name, " is of ", status.owner(), " now"));
+                                     : StrCat(file.name, " belongs to ", status.owner(), " now"));
   return kExitOk;
 }
 
@@ -38,7 +38,7 @@ void AddChown(CLI::App& app, Context& context, Action& action) {
   CLI::App* verb = app.add_subcommand("chown", "Give a file another owner, for [[access]] tables");
   verb->add_option("FILE", options->file, kFileHelp)->required();
   verb->add_option("OWNER", options->owner,
-                   "unix:NAME, token:NAME, cert:NAME or jwt:NAME; nobody: it has none")
+                   "unix:NAME, token:NAME, cert:NAME or jwt:NAME, or nobody")
       ->required();
   OnVerb(*verb, context, action, options, RunChown);
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/file/file_impl.h"
@@ -281,6 +282,9 @@ absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
 }
 
 absl::Status FileImpl::SetOwner(const std::string& owner) {
+  if (!owner.empty()) H5M_RETURN_IF_ERROR(CheckOwner(owner));
+  // Also where it fails: the disk may have either.
+  const absl::Cleanup tell = [&] { context_->TellOfOwner(files_.name()); };
   WorkTurn turn(&work_lock_);
   {
     absl::MutexLock lock(&mutex_);
@@ -292,7 +296,7 @@ absl::Status FileImpl::SetOwner(const std::string& owner) {
   }
   if (absl::Status changed = ChangeOwner(*context_->tree, files_.directory(), owner);
       !changed.ok()) {
-    Die(changed);  // The disk may have either: the next open looks.
+    Die(changed);  // The next open looks.
     context_->owners.Forget(files_.name());
     return changed;
   }

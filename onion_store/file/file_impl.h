@@ -190,8 +190,7 @@ class FileImpl final : public File,
   bool IsNothing();
   // Whose it is: Store::OwnerOf().
   FileOwner Owner() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Store::SetOwner(), of a valid owner.
-  absl::Status SetOwner(const std::string& owner) ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
+  absl::Status SetOwner(const std::string& owner) override ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
   // The version that Load() made of a change from outside; 0: there was none.
   VersionNumber outside_change() const { return outside_change_; }
   // The store is closed: from now on every call fails, and this writes nothing.

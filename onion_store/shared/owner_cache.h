@@ -1,4 +1,4 @@
-// The owners of files that no object in memory is of, as they were read from the disk.
+// Owners of closed files, as they were read from the disk.
 #ifndef H5MIRROR_ONION_STORE_SHARED_OWNER_CACHE_H_
 #define H5MIRROR_ONION_STORE_SHARED_OWNER_CACHE_H_
 

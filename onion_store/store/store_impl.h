@@ -43,7 +43,6 @@ class StoreImpl final : public Store, public StoreHealth {
   absl::StatusOr<int> PurgeRemoved(absl::Time now) override;
   absl::Status PurgeOneRemoved(std::string_view removal_id) override;
   absl::StatusOr<FileOwner> OwnerOf(std::string_view name) override;
-  absl::Status SetOwner(std::string_view name, std::string_view owner) override;
   void SetOwnerListener(OwnerListener listener) override {
     absl::MutexLock lock(&context_->owner_listener_mutex);
     context_->owner_listener = std::move(listener);
@@ -100,6 +99,7 @@ class StoreImpl final : public Store, public StoreHealth {
   absl::StatusOr<uint64_t> Vacate(const std::string& name, Damaged damaged, std::string_view why);
   void ForgetOwners(absl::Span<const std::string> names);
   void TellOfOwners(absl::Span<const std::string> names);
+  absl::Status DropNothing(const std::string& name);
   // kAlreadyExists. Also makes the directories above it.
   absl::Status PrepareTarget(const std::string& name);
   // A relocation that has begun is finished here, at the next call of this kind, or at the next

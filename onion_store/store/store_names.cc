@@ -83,7 +83,28 @@ absl::StatusOr<uint64_t> StoreImpl::Vacate(const std::string& name, Damaged dama
   return tags;
 }
 
+// A session that came and went without a cut may still hold the object of a name that no file has.
+absl::Status StoreImpl::DropNothing(const std::string& name) {
+  std::shared_ptr<FileImpl> file;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto slot = slots_.find(name);
+    if (slot != slots_.end()) file = slot->second.file.lock();
+  }
+  if (file == nullptr) return absl::OkStatus();
+  if (file->dead().ok()) {
+    if (!file->IsNothing()) {
+      return absl::AlreadyExistsError(StrCat(name, " is being made: choose another name"));
+    }
+    H5M_RETURN_IF_ERROR(
+        file->Leave(absl::UnavailableError(StrCat(name, " has become another file's name"))));
+  }
+  file->WaitUntilStill();
+  return absl::OkStatus();
+}
+
 absl::Status StoreImpl::PrepareTarget(const std::string& name) {
+  H5M_RETURN_IF_ERROR(DropNothing(name));
   EnvTree& tree = *context_->tree;
   for (const std::string& taken : {name, HistoryOf(name)}) {
     const auto there = tree.Stat(taken);
@@ -116,6 +137,8 @@ absl::Status StoreImpl::Relocate(Relocation relocation) {
 }
 
 absl::Status StoreImpl::FinishPending(absl::Span<const std::string> names) {
+  std::vector<std::string> changed;
+  const absl::Cleanup tell = [&] { TellOfOwners(changed); };
   absl::MutexLock lock(&mutex_);
   for (auto at = pending_.begin(); at != pending_.end();) {
     const Relocation& relocation = *at;
@@ -126,6 +149,11 @@ absl::Status StoreImpl::FinishPending(absl::Span<const std::string> names) {
       ++at;
       continue;
     }
+    for (const Renaming& renaming : relocation.renames) {
+      changed.push_back(renaming.from);
+      changed.push_back(renaming.to);
+    }
+    const absl::Cleanup forget = [&] { ForgetOwners(changed); };
     if (absl::Status finished = FinishRelocation(*context_->tree, relocation); !finished.ok()) {
       return absl::UnavailableError(
           StrCat("a move of ", relocation.renames.back().from, " to ", relocation.renames.back().to,
@@ -175,15 +203,6 @@ absl::StatusOr<FileOwner> StoreImpl::OwnerOf(std::string_view name) {
   H5M_ASSIGN_OR_RETURN(FileOwner found, ReadOwner(*context_->tree, name));
   if (found.is_there) context_->owners.Put(name, found.owner, moment);
   return found;
-}
-
-absl::Status StoreImpl::SetOwner(std::string_view name, std::string_view owner) {
-  if (!owner.empty()) H5M_RETURN_IF_ERROR(CheckOwner(owner));
-  H5M_ASSIGN_OR_RETURN(const std::shared_ptr<FileImpl> file,
-                       Find(name, FileImpl::IfMissing::kFail, 0));
-  H5M_RETURN_IF_ERROR(file->SetOwner(std::string(owner)));
-  context_->TellOfOwner(std::string(name));
-  return absl::OkStatus();
 }
 
 absl::Status StoreImpl::Move(std::string_view name, std::string_view new_name) {

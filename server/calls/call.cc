@@ -67,6 +67,12 @@ absl::Status CheckAgain(const ServiceEnvironment& environment, const Principal& 
   return absl::OkStatus();
 }
 
+absl::Status CheckNewName(const ServiceEnvironment& environment, const Principal& principal,
+                          Right right, const std::string& new_name, const store::FileOwner& owner) {
+  if (!environment.authenticator.asks_owners()) return absl::OkStatus();
+  return environment.authenticator.Check(principal, {right, new_name}, &owner);
+}
+
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
                   std::string_view method, absl::Duration start, const absl::Status& status) {
   if (absl::IsInternal(status) || absl::IsDataLoss(status) || absl::IsResourceExhausted(status)) {
@@ -107,6 +113,15 @@ grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerCo
   return rpc::ToGrpc(status);
 }
 
+std::string BeingWritten(const Authenticator& authenticator, const Principal& principal,
+                         const std::string& name, const LeaseHolder& holder) {
+  // A file that is about to be made has no owner yet, whose right would say so.
+  const bool may_know =
+      !authenticator.asks_owners() || authenticator.RightsTo(principal, name).Has(Right::kRead);
+  return StrCat(name, " is being written by ",
+                may_know ? holder.Describe() : std::string("another session"));
+}
+
 absl::StatusOr<CallLease> CallLease::Take(const ServiceEnvironment& environment, std::string name,
                                           const Principal& principal,
                                           const grpc::ServerContext& context, Writer writer) {
@@ -124,7 +139,7 @@ absl::StatusOr<CallLease> CallLease::Take(const ServiceEnvironment& environment,
   const LeaseTable::ClaimResult claim = environment.leases.Claim(name, holder, nullptr);
   if (claim.lease == 0) {
     return absl::FailedPreconditionError(
-        StrCat(name, " is being written by ", claim.holder->Describe()));
+        BeingWritten(environment.authenticator, principal, name, *claim.holder));
   }
   return CallLease(environment.leases, std::move(name), claim.lease, false);
 }

@@ -57,22 +57,24 @@ absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
                                           const grpc::ServerContextBase& context,
                                           const char* method, Needs needs, CallUse use,
                                           uint64_t cost = 1);
-// A check that is left for a worker, as it may wait for the disk; null: none.
-using LateCheck = std::function<absl::Status()>;
-
 // AdmitCall() with one need, of a file, on a thread that must not wait. Where tables name owners,
-// the caller is admitted with the right to any file, and `late` is set: a worker must call it
-// before it looks at the file.
+// the caller is admitted with the right to any file, and `late` is set.
 absl::StatusOr<Callers::Ticket> AdmitWithoutWait(const ServiceEnvironment& environment,
                                                  const grpc::ServerContextBase& context,
                                                  const char* method, const Need& need, CallUse use,
                                                  LateCheck* late);
 
 // Looks at `needs` again, where tables name owners: since the call was admitted, the names may have
-// got other files, of other owners. For a call that holds the leases of the files that it changes,
-// or has read what it answers. Errors: as Authenticator::Check().
+// got other files, of other owners. For a call that has opened the files that it changes, or holds
+// their leases, or has read what it answers. Errors: as Authenticator::Check().
 absl::Status CheckAgain(const ServiceEnvironment& environment, const Principal& principal,
                         const Needs& needs);
+
+// For a call that gives the file `name` another name: it keeps its owner, and so the caller needs
+// `right` to the new name also as that of a file of this owner. Else one could put files where
+// neither caller nor owner gets at them.
+absl::Status CheckNewName(const ServiceEnvironment& environment, const Principal& principal,
+                          Right right, const std::string& new_name, const store::FileOwner& owner);
 
 // To be called at the end of a call that began at `start`. Measures, and logs errors for the
 // operator: kInternal, kDataLoss, kResourceExhausted of the disk, a caller without the right.
@@ -88,6 +90,10 @@ void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContex
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
                      const char* method, Needs needs,
                      absl::FunctionRef<absl::Status(const Principal&)> body);
+
+// "a.h5 is being written by ...", for one that may know; for another only that somebody writes it.
+std::string BeingWritten(const Authenticator& authenticator, const Principal& principal,
+                         const std::string& name, const LeaseHolder& holder);
 
 // A lease of `name` that the server holds for one call, so that no writer comes in between. The
 // destructor gives it back.

@@ -28,6 +28,8 @@ constexpr uint64_t kRequestBytesFree = 4096;
 constexpr uint64_t kParsedFactor = 4;
 // A call that was to end is cancelled after this long: nobody reads what was sent.
 constexpr absl::Duration kEndingMax = absl::Milliseconds(400);
+// After a look at rights that a disk or a name service did not answer.
+constexpr absl::Duration kLookAgainAfter = absl::Seconds(1);
 // Of the threads of the short calls, which are over soon.
 constexpr int kThreadSharePercent = 75;
 constexpr absl::Duration kLogEvery = absl::Seconds(10);
@@ -115,7 +117,7 @@ struct Callers::Entry {
   absl::Duration started;
   CallUse use = CallUse::kThread;
   uint64_t cost = 0;
-  absl::Duration revoked_at;  // once it has been
+  std::optional<absl::Duration> revoked_at;  // of the lock of Callers
 
   std::atomic<bool> is_revoked = false;
   absl::Mutex mutex;
@@ -174,10 +176,14 @@ absl::Status Callers::Ticket::Require(Need need) const {
   return RequireFor(*callers_, *entry_, need);
 }
 
-std::function<absl::Status()> Callers::Ticket::RequireLater(Need need) const {
-  return [callers = callers_, entry = entry_, need = std::move(need)] {
+LateCheck Callers::Ticket::RequireLater(Need need) const {
+  const auto before = [callers = callers_, entry = entry_, need] {
     return RequireFor(*callers, *entry, need);
   };
+  const auto after = [callers = callers_, entry = entry_, need = std::move(need)] {
+    return callers->authenticator_.StillMay(entry->principal, {need});
+  };
+  return {before, after};
 }
 
 AuditRecord Callers::Ticket::Record(AuditRecord::Event event) const {
@@ -440,15 +446,17 @@ void Callers::EndThoseRevoked(absl::Span<const std::shared_ptr<Entry>> entries,
   std::vector<Doomed> doomed;
   std::map<std::string, std::pair<int, absl::Status>> counts;  // by caller
   for (const std::shared_ptr<Entry>& entry : entries) {
-    if (entry->is_revoked) continue;
     absl::Status status = authenticator_.StillMay(entry->principal, entry->Needed());
-    // A name service that fails takes nothing from anybody.
-    if (status.ok() || absl::IsUnavailable(status)) continue;
-    {
-      absl::MutexLock lock(&mutex_);
-      entry->revoked_at = clock_.Monotonic();
-      ending_.push_back(entry);
+    if (status.ok()) continue;
+    absl::MutexLock lock(&mutex_);
+    if (absl::IsUnavailable(status)) {
+      // A disk or a name service that fails takes nothing from anybody, for now.
+      look_again_at_ = std::min(look_again_at_, clock_.Monotonic() + kLookAgainAfter);
+      continue;
     }
+    if (entry->revoked_at.has_value()) continue;  // Another thread was first.
+    entry->revoked_at = clock_.Monotonic();
+    ending_.push_back(entry);
     auto& [count, last] = counts[CallerName(entry->principal)];
     ++count;
     last = status;
@@ -465,7 +473,6 @@ void Callers::EndThoseRevoked(absl::Span<const std::shared_ptr<Entry>> entries,
     std::function<void(const absl::Status&)> end;
     {
       absl::MutexLock lock(&each.entry->mutex);
-      if (each.entry->is_revoked) continue;  // Another thread was first.
       each.entry->status = each.status;
       each.entry->is_revoked = true;
       end.swap(each.entry->end);
@@ -477,17 +484,20 @@ void Callers::EndThoseRevoked(absl::Span<const std::shared_ptr<Entry>> entries,
 void Callers::OnTimer() {
   std::vector<std::shared_ptr<Entry>> late;
   const absl::Time next_expiry = authenticator_.NextExpiry();
-  bool has_expired;
+  bool has_expired, must_look_again;
   {
     absl::MutexLock lock(&mutex_);
+    must_look_again = clock_.Monotonic() >= look_again_at_;
+    if (must_look_again) look_again_at_ = absl::InfiniteDuration();
     has_expired = absl::Now() >= std::exchange(next_expiry_, next_expiry);
   }
   if (has_expired) EndRevoked("expiry");
+  if (must_look_again) EndRevoked("looked at again");
   if (authenticator_.users().TakeChange()) EndRevoked("groups of users changed");
   {
     absl::MutexLock lock(&mutex_);
     const absl::Duration now = clock_.Monotonic();
-    const auto is_early = [&](const auto& entry) { return now - entry->revoked_at < kEndingMax; };
+    const auto is_early = [&](const auto& entry) { return now - *entry->revoked_at < kEndingMax; };
     const auto split = std::stable_partition(ending_.begin(), ending_.end(), is_early);
     std::move(split, ending_.end(), std::back_inserter(late));
     ending_.erase(split, ending_.end());

@@ -53,6 +53,14 @@ struct CallCapacity {
 // The cost of a read: two of the smallest messages, and for a long request its size in memory.
 uint64_t ReadCost(uint64_t request_bytes);
 
+// A check that is left for a worker, as it may wait for the disk. The worker calls `before` before
+// it looks the file up, and `after` once it has: a look-up waits for a move that is under way, and
+// so may find another file than the one that was checked.
+struct LateCheck {
+  std::function<absl::Status()> before = nullptr;  // null: nothing was left
+  std::function<absl::Status()> after = nullptr;
+};
+
 // Thread-safe. Outlives all tickets.
 class Callers {
   struct Entry;
@@ -79,9 +87,8 @@ class Callers {
     // Checks one more need of the call, which is looked at again as those of Admit(). Errors: as
     // Authenticator::StillMay().
     absl::Status Require(Need need) const;
-    // Require() for later, by a thread that may wait for the disk. The ticket may have gone by
-    // then.
-    std::function<absl::Status()> RequireLater(Need need) const;
+    // Require() for later. The ticket may have gone by then.
+    LateCheck RequireLater(Need need) const;
     // For a call that may last for days: tells the audit log that it has begun. `claimed`: the
     // client's own account of itself, if it gives one.
     void Began(std::string claimed = "") const;
@@ -176,6 +183,8 @@ class Callers {
   std::vector<std::shared_ptr<Entry>> ending_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Refusals> refusals_ ABSL_GUARDED_BY(mutex_);         // by key and use
   absl::Time next_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // of a token
+  // All running calls, as a right of some could not be looked up.
+  absl::Duration look_again_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
 };
 
 }  // namespace h5mirror::server

@@ -282,6 +282,8 @@ TEST_F(FileRightsTest, ReloadedTablesEndSessionsAndFollowers) {
 class FileOwnersTest : public FileRightsTest {
  protected:
   void SetUp() override {
+    config_.tick_len =
+        absl::Hours(1);  // Until then a follower does not hear that its file has gone.
     FileRightsTest::SetUp();
     AccessRule own = Rule("shared/**", {}, "read,write,restore,delete");
     own.owners = {"${user}"};
@@ -361,6 +363,36 @@ TEST_F(FileOwnersTest, OnlyTheOwnerMovesRemovesAndBringsBack) {
   ASSERT_TRUE(client_->UndeleteFile(undelete).ok());
   EXPECT_EQ(OwnerOf("shared/d.h5"), "token:anna");
   EXPECT_TRUE(OpenStatus("shared/d.h5", v1::INTENT_REPLACE).ok());
+}
+
+// Else the next file of that name, or what is left of the former one, could be another's.
+TEST_F(FileOwnersTest, AFileThatIsNotThereCanBeMadeAndNoMore) {
+  Be("bob");
+  const auto server = client_->GetServer("shared/none.h5");
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_THAT(std::vector<std::string>(server->rights().begin(), server->rights().end()),
+              ElementsAre("write", "delete"));
+  EXPECT_TRUE(absl::IsNotFound(Settled("shared/none.h5").status()));
+}
+
+// Else it would be where neither of the two gets at it.
+TEST_F(FileOwnersTest, NoFileIsPutWhereItsOwnerAndTheMoverHaveNoRight) {
+  AccessRule home = Rule("home/**", {"guest"}, "read,write,delete");
+  home.owners = {"${user}"};
+  rules_.insert(rules_.begin(), home);
+  ASSERT_TRUE(server_->ReloadRules(rules_).ok());
+  Be("guest");
+  EXPECT_FALSE(Move("shared/a.h5", "home/a.h5").ok());
+  ASSERT_TRUE(Remove("shared/a.h5").ok());
+  v1::UndeleteFileRequest undelete;
+  undelete.set_name("shared/a.h5");
+  undelete.set_new_name("home/a.h5");
+  EXPECT_FALSE(client_->UndeleteFile(undelete).ok());
+  MirrorWhole("home/mine.h5", "guest's");
+  EXPECT_TRUE(Move("home/mine.h5", "home/still.h5").ok());
+  undelete.clear_new_name();
+  EXPECT_TRUE(client_->UndeleteFile(undelete).ok());
+  EXPECT_EQ(OwnerOf("shared/a.h5"), "token:anna");
 }
 
 TEST_F(FileOwnersTest, AFollowerEndsWhereItsNameGetsAnotherFile) {

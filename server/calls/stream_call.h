@@ -70,7 +70,7 @@ StreamReactor* StartStream(const ServiceEnvironment& environment,
                            const grpc::CallbackServerContext& context, const char* method,
                            Right right, uint64_t request_bytes, const MakeStreamSource& make);
 
-// A source that is made by the worker that sends its first message, once `late` is OK.
+// A source that is made by the worker that sends its first message, between the two checks.
 class LateStreamSource final : public StreamSource {
  public:
   using MakeSource = std::function<absl::StatusOr<std::unique_ptr<StreamSource>>()>;
@@ -79,10 +79,13 @@ class LateStreamSource final : public StreamSource {
 
   absl::StatusOr<Next> Make(const StreamTurn& turn, grpc::ByteBuffer& message) override {
     if (source_ == nullptr) {
-      if (absl::Status may = late_(); !may.ok()) return may;
+      if (absl::Status may = late_.before(); !may.ok()) return may;
       auto made = make_();
       if (!made.ok()) return made.status();
       source_ = *std::move(made);
+      auto first = source_->Make(turn, message);  // opens the file
+      if (absl::Status may = late_.after(); !may.ok()) return may;
+      return first;
     }
     return source_->Make(turn, message);
   }

@@ -327,13 +327,13 @@ absl::StatusOr<Principal> Authenticator::AuthenticateCertificate(const CallerOri
 std::shared_ptr<const AccessRule> Authenticator::RuleFor(const Principal& principal,
                                                          std::string_view file) const {
   const std::shared_ptr<const AccessIndex> index = rules();
-  return {index, FindRule(*index, principal, file, nullptr).value_or(nullptr)};
+  return {index, FindRule(*index, principal, file, nullptr).value_or(Decision{nullptr}).rule};
 }
 
-absl::StatusOr<const AccessRule*> Authenticator::FindRule(const AccessIndex& index,
-                                                          const Principal& principal,
-                                                          std::string_view file,
-                                                          const store::FileOwner* known) const {
+absl::StatusOr<Authenticator::Decision> Authenticator::FindRule(
+    const AccessIndex& index, const Principal& principal, std::string_view file,
+    const store::FileOwner* known) const {
+  bool is_missing = false;
   const auto ask = [&]() -> absl::StatusOr<std::string> {
     absl::StatusOr<store::FileOwner> found = absl::UnavailableError("owners are not known");
     if (known != nullptr) {
@@ -344,34 +344,47 @@ absl::StatusOr<const AccessRule*> Authenticator::FindRule(const AccessIndex& ind
     // What the disk says would tell a stranger that there is such a file.
     if (!found.ok()) {
       return absl::UnavailableError(
-          StrCat(Short(file), ": the server cannot look up now whose such a file is: try again"));
+          StrCat(Short(file), ": the server cannot look up the file's owner now: try again"));
     }
-    return found->is_there ? found->owner : OwnerName(principal);
+    is_missing = !found->is_there;
+    return is_missing ? OwnerName(principal) : found->owner;
   };
-  return index.Find(SubjectOf(principal), file, ask);
+  H5M_ASSIGN_OR_RETURN(const AccessRule* const rule, index.Find(SubjectOf(principal), file, ask));
+  return Decision{rule, is_missing && rule != nullptr && !rule->owners.empty()};
 }
 
 Rights Authenticator::RightsTo(const Principal& principal, std::string_view file,
                                const store::FileOwner* known) const {
-  return FindRights(principal, file, known).value_or(Rights());
+  return FindRights(principal, file, known).value_or(FileRights()).now;
 }
 
-absl::StatusOr<Rights> Authenticator::FindRights(const Principal& principal, std::string_view file,
-                                                 const store::FileOwner* known) const {
+absl::StatusOr<Authenticator::FileRights> Authenticator::FindRights(
+    const Principal& principal, std::string_view file, const store::FileOwner* known) const {
   if (principal.token != nullptr && !principal.token->limits.files.empty()) {
-    if (!AnyGlobMatches(principal.token->limits.files, file)) return Rights();
+    if (!AnyGlobMatches(principal.token->limits.files, file)) return FileRights();
   }
   const std::shared_ptr<const AccessIndex> index = rules();
-  if (index->empty()) return principal.rights;
-  H5M_ASSIGN_OR_RETURN(const AccessRule* const rule, FindRule(*index, principal, file, known));
-  return rule == nullptr ? Rights() : principal.rights.And(rule->allow);
+  if (index->empty()) return FileRights{principal.rights, principal.rights};
+  H5M_ASSIGN_OR_RETURN(const Decision decision, FindRule(*index, principal, file, known));
+  if (decision.rule == nullptr) return FileRights();
+  const Rights allowed = principal.rights.And(decision.rule->allow);
+  if (!decision.is_to_be_made) return FileRights{allowed, allowed};
+  // No more: the next file of that name may be another's, and what is left of the former one too.
+  Rights making;
+  making.Add(Right::kWrite);
+  making.Add(Right::kDelete);
+  return FileRights{allowed.And(making), allowed};
 }
 
 absl::Status Authenticator::Check(const Principal& principal, const Need& need,
                                   const store::FileOwner* known) const {
   if (need.file.empty()) return CheckRight(principal, need.right);
-  H5M_ASSIGN_OR_RETURN(const Rights rights, FindRights(principal, need.file, known));
+  H5M_ASSIGN_OR_RETURN(const FileRights found, FindRights(principal, need.file, known));
+  const Rights rights = found.now;
   if (rights.Has(need.right)) return absl::OkStatus();
+  if (found.once_made.Has(need.right)) {
+    return absl::NotFoundError(StrCat("no file ", Short(need.file), "; see h5mirror ls"));
+  }
   if (rights == principal.rights) return CheckRight(principal, need.right);
   if (!rights.empty()) return Lacks(principal, rights, need.file, need.right);
   return absl::NotFoundError(StrCat(Short(need.file), ": there is no such file, or ",
@@ -428,9 +441,16 @@ absl::StatusOr<Principal> Authenticator::RenewedToken(const Principal& principal
 
 absl::Status Authenticator::StillMay(const Principal& principal,
                                      absl::Span<const Need> needs) const {
-  H5M_ASSIGN_OR_RETURN(const Principal now, Renewed(principal));
-  for (const Need& need : needs) H5M_RETURN_IF_ERROR(Check(now, need));
-  return absl::OkStatus();
+  const absl::StatusOr<Principal> now = Renewed(principal);
+  if (!now.ok() && !absl::IsUnavailable(now.status())) return now.status();
+  // What cannot be looked up hides no right that is missing.
+  absl::Status result = now.status();
+  for (const Need& need : needs) {
+    absl::Status may = Check(now.ok() ? *now : principal, need);
+    if (!may.ok() && !absl::IsUnavailable(may)) return may;
+    result.Update(may);
+  }
+  return result;
 }
 
 size_t Authenticator::token_count() const {

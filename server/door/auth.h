@@ -146,17 +146,19 @@ class Authenticator {
   std::shared_ptr<const AccessRule> RuleFor(const Principal& principal,
                                             std::string_view file) const;
   // The rights to one file: those of the caller that its token's files= and the first table for
-  // both leave. None, where the owner cannot be looked up.
+  // both leave. None, where the owner cannot be looked up. A file that is not there is its
+  // caller's; by a table with `owner` it can be made then, and no more: "write" and "delete".
   Rights RightsTo(const Principal& principal, std::string_view file,
                   const store::FileOwner* known = nullptr) const;
   // Errors: kPermissionDenied  the right is missing; another one is there, so the caller may know.
   //         kNotFound          no right is there. Says the same whether there is such a file or
-  //                            not.
+  //                            not. Or the caller would have the right, and there is no such file.
   //         kUnavailable       the owner cannot be looked up.
   absl::Status Check(const Principal& principal, const Need& need,
                      const store::FileOwner* known = nullptr) const;
 
-  // OK: the caller is still known, and has all of `needs`. Errors: as Authenticate() and Check().
+  // OK: the caller is still known, and has all of `needs`. Errors: as Authenticate() and Check();
+  // kUnavailable: as far as could be looked up.
   absl::Status StillMay(const Principal& principal, absl::Span<const Need> needs) const;
 
   // Whether a call's token decides. One that nothing here could know is passed over.
@@ -198,12 +200,20 @@ class Authenticator {
   absl::StatusOr<Principal> Renewed(const Principal& principal) const;
   absl::StatusOr<Principal> RenewedToken(const Principal& principal) const;
   std::shared_ptr<const AccessIndex> rules() const;
-  absl::StatusOr<const AccessRule*> FindRule(const AccessIndex& index, const Principal& principal,
-                                             std::string_view file,
-                                             const store::FileOwner* known) const;
+  // The rule, and whether it is one with `owner` that decides about a file that is not there.
+  struct Decision {
+    const AccessRule* rule;  // null: none
+    bool is_to_be_made = false;
+  };
+  struct FileRights {
+    Rights now;
+    Rights once_made;  // of a file that is there the same
+  };
+  absl::StatusOr<Decision> FindRule(const AccessIndex& index, const Principal& principal,
+                                    std::string_view file, const store::FileOwner* known) const;
   // kUnavailable: the owner cannot be looked up.
-  absl::StatusOr<Rights> FindRights(const Principal& principal, std::string_view file,
-                                    const store::FileOwner* known) const;
+  absl::StatusOr<FileRights> FindRights(const Principal& principal, std::string_view file,
+                                        const store::FileOwner* known) const;
 
   const std::filesystem::path path_;  // empty: no tokens of a file
   CallGate* gate_ = nullptr;

@@ -237,7 +237,7 @@ TEST_F(RulesTest, ReloadedTablesCountForCallersThatAreHere) {
 }
 
 TEST_F(RulesTest, AFileIsItsOwnersAndANewOneItsCallers) {
-  AccessRule own = Rule({"**"}, {}, "read,write");
+  AccessRule own = Rule({"**"}, {}, "read,write,restore");
   own.owners = {"${user}"};
   authenticator_.SetRules({own, Rule({"**"}, {}, "read")});
   const Principal me = Me();
@@ -247,7 +247,9 @@ TEST_F(RulesTest, AFileIsItsOwnersAndANewOneItsCallers) {
   EXPECT_TRUE(authenticator_.RightsTo(me, "a").empty());
   absl::StatusOr<store::FileOwner> owner = store::FileOwner();
   authenticator_.SetOwners([&owner](std::string_view) { return owner; });
-  EXPECT_EQ(authenticator_.RightsTo(me, "a").ToString(), "read,write") << "it is not there yet";
+  EXPECT_EQ(authenticator_.RightsTo(me, "a").ToString(), "write") << "it is not there yet";
+  EXPECT_TRUE(absl::IsNotFound(authenticator_.Check(me, {Right::kRead, "a"})));
+  EXPECT_TRUE(absl::IsPermissionDenied(authenticator_.Check(me, {Right::kDelete, "a"})));
   owner = store::FileOwner{true, "unix:somebody-else"};
   EXPECT_EQ(authenticator_.RightsTo(me, "a").ToString(), "read");
   EXPECT_TRUE(absl::IsPermissionDenied(authenticator_.StillMay(me, {{Right::kWrite, "a"}})));
@@ -265,6 +267,18 @@ TEST_F(RulesTest, AFileIsItsOwnersAndANewOneItsCallers) {
   const auto nobody = authenticator_.Authenticate(std::nullopt, {.grpc_peer = "ipv4:127.0.0.1:9"});
   owner = store::FileOwner();
   EXPECT_EQ(authenticator_.RightsTo(*nobody, "a").ToString(), "read") << "without a name";
+}
+
+TEST_F(RulesTest, AnOwnerThatCannotBeLookedUpHidesNoRightThatIsMissing) {
+  AccessRule own = Rule({"a"}, {}, "read");
+  own.owners = {"${user}"};
+  authenticator_.SetRules({own, Rule({"b"}, {}, "read")});
+  authenticator_.SetOwners([](std::string_view) { return absl::InternalError("the disk"); });
+  const Principal me = Me();
+  EXPECT_TRUE(
+      absl::IsUnavailable(authenticator_.StillMay(me, {{Right::kRead, "a"}, {Right::kRead, "b"}})));
+  EXPECT_TRUE(absl::IsPermissionDenied(
+      authenticator_.StillMay(me, {{Right::kRead, "a"}, {Right::kWrite, "b"}})));
 }
 
 TEST(RightsTest, ListIsParsedAndPrinted) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
 #include "grpcpp/alarm.h"
 #include "rpc/status.h"
@@ -53,10 +54,9 @@ struct FollowCall::State {
   // Takes up the newest cut; false: there is nothing to be sent now.
   static bool Begin(const Self& self) {
     if (self->follower == nullptr) {
-      if (const absl::Status may = self->CheckLate(); !may.ok()) return self->Finish(may), false;
-      auto follower = self->environment.publisher.Follow(self->request.name());
-      if (!follower.ok()) return self->Finish(follower.status()), false;
-      self->follower = *std::move(follower);
+      if (const absl::Status followed = self->Follow(); !followed.ok()) {
+        return self->Finish(followed), false;
+      }
     }
     const auto newest = self->environment.publisher.Newest(self->request.name());
     if (!newest.ok()) return self->Finish(newest.status()), false;
@@ -79,12 +79,17 @@ struct FollowCall::State {
     return true;
   }
 
+  absl::Status Follow() {
+    H5M_RETURN_IF_ERROR(CheckLate());
+    H5M_ASSIGN_OR_RETURN(follower, environment.publisher.Follow(request.name()));
+    return late.after == nullptr ? absl::OkStatus() : late.after();
+  }
+
   // What was left to check; then tells the audit log that the call has begun. Nobody else ends it
   // meanwhile.
   absl::Status CheckLate() {
-    if (late == nullptr) return absl::OkStatus();
-    if (absl::Status may = late(); !may.ok()) return may;
-    late = nullptr;
+    if (late.before == nullptr) return absl::OkStatus();
+    H5M_RETURN_IF_ERROR(late.before());
     FollowCall* begun;
     {
       absl::MutexLock lock(&mutex);

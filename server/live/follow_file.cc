@@ -46,7 +46,7 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* SnapshotsService::FollowFile(
     ticket->Done(checked);
     call->Refuse(checked);
   } else {
-    if (late == nullptr) ticket->Began();
+    if (late.before == nullptr) ticket->Began();
     call->Begin(*std::move(ticket), std::move(late));
   }
   return call;

@@ -59,15 +59,16 @@ TEST_F(LinkedFilesTest, CutsOfAFileThatIsLedToStayHeldForTheirTime) {
   linked_.Settle();
   const store::CutNumber first = Cut('b');
   const absl::Time then = clock_.Now();
+  const store::FileId file_id = (*store_->OpenFile(kName))->file_id();
   Cut('c');
   Cut('d');
-  const auto found = table_.OpenAt(kName, then, kRoot);
+  const auto found = table_.OpenAt(kName, file_id, then, kRoot);
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->snapshot->info().cut, first);
   clock_.Advance(absl::Seconds(61));
   table_.OnTimer();
   EXPECT_FALSE(Pinned(first));
-  EXPECT_FALSE(table_.OpenAt(kName, then, kRoot).has_value());
+  EXPECT_FALSE(table_.OpenAt(kName, file_id, then, kRoot).has_value());
 }
 
 TEST_F(LinkedFilesTest, AFastWriterHasTheNewestOfThemHeld) {

@@ -124,10 +124,10 @@ grpc::ServerUnaryReactor* SnapshotsService::CloseSnapshot(grpc::CallbackServerCo
     call->Finish(rpc::ToGrpc(ticket.status()));
     return call;
   }
-  if (late != nullptr) {
+  if (late.before != nullptr) {
     const auto held = std::make_shared<Callers::Ticket>(*std::move(ticket));
     closes_.Schedule([this, request, end, held, late = std::move(late)] {
-      const absl::Status may = late();
+      const absl::Status may = late.before();
       held->Done(may);
       *held = Callers::Ticket();
       if (may.ok()) table_.Close(request->name(), request->cut(), request->reader_id());

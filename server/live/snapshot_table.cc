@@ -92,7 +92,9 @@ void SnapshotTable::Put(store::File& file, const SnapshotPtr& snapshot, const st
   if (newest != cut) OnCut(file.name(), newest);
 }
 
-std::optional<SnapshotTable::Pinned> SnapshotTable::OpenAt(std::string_view name, absl::Time time,
+std::optional<SnapshotTable::Pinned> SnapshotTable::OpenAt(std::string_view name,
+                                                           const store::FileId& file_id,
+                                                           absl::Time time,
                                                            const std::string& reader) {
   absl::MutexLock lock(&mutex_);
   auto at = entries_.upper_bound(Key(name, INT64_MAX));
@@ -100,6 +102,7 @@ std::optional<SnapshotTable::Pinned> SnapshotTable::OpenAt(std::string_view name
     --at;
     if (at->first.first != name) break;
     Entry& entry = at->second;
+    if (entry.file_id != file_id) continue;  // of a file that had the name before
     if (entry.snapshot->info().time > time || entry.snapshot->expired()) continue;
     if (entry.followed <= time) break;  // By then there was a newer one, which nobody has.
     entry.readers[reader].until = absl::InfiniteDuration();

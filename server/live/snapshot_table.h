@@ -37,9 +37,10 @@ class SnapshotTable {
   // Opens the newest cut for `reader`, and pins it unless it is a version. kNotFound: there is no
   // cut yet.
   absl::StatusOr<SnapshotPtr> Open(store::File& file, const std::string& reader);
-  // Opens for `reader` the cut that was the newest one at `time`, if a reader has it open. Unset:
-  // none has.
-  std::optional<Pinned> OpenAt(std::string_view name, absl::Time time, const std::string& reader);
+  // Opens for `reader` the cut of the file `file_id` that was the newest one at `time`, if a reader
+  // has it open. Unset: none has.
+  std::optional<Pinned> OpenAt(std::string_view name, const store::FileId& file_id, absl::Time time,
+                               const std::string& reader);
   // Pins `snapshot`, of `file`, for `reader`.
   void Pin(store::File& file, const SnapshotPtr& snapshot, const std::string& reader);
   // The same while a call is in flight, and for `keep` after its end. A reader may have several

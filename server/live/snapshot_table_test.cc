@@ -93,13 +93,16 @@ TEST_F(SnapshotTableTest, OpensTheCutThatWasTheNewestAtATime) {
   Cut('b');
   clock_.Advance(absl::Seconds(1));
   Cut('c');
-  EXPECT_FALSE(table_.OpenAt(kName, first_time - absl::Seconds(1), "three"));
-  EXPECT_FALSE(table_.OpenAt("other.h5", clock_.Now(), "three"));
-  EXPECT_FALSE(table_.OpenAt(kName, first_time + absl::Milliseconds(1500), "three"))
+  const store::FileId file_id = (*store_->OpenFile(kName))->file_id();
+  EXPECT_FALSE(table_.OpenAt(kName, file_id, first_time - absl::Seconds(1), "three"));
+  EXPECT_FALSE(table_.OpenAt("other.h5", file_id, clock_.Now(), "three"));
+  EXPECT_FALSE(table_.OpenAt(kName, file_id, first_time + absl::Milliseconds(1500), "three"))
       << "then 'b' was the newest, which nobody has";
-  const auto found = table_.OpenAt(kName, first_time + absl::Milliseconds(500), "three");
+  const auto found = table_.OpenAt(kName, file_id, first_time + absl::Milliseconds(500), "three");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->snapshot->info().cut, first);
+  EXPECT_FALSE(table_.OpenAt(kName, {}, first_time + absl::Milliseconds(500), "three"))
+      << "another file has the name";
   table_.Close(kName, first, "one");
   EXPECT_TRUE(Pinned(first));
 }

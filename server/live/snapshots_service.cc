@@ -109,7 +109,7 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
   H5M_ASSIGN_OR_RETURN(auto newest, table_.Open(*file, request.reader_id()));
   if (newest->info().time <= time) return SourceOf(*file, std::move(newest));
   table_.Close(request.name(), newest->info().cut, request.reader_id());
-  auto held = table_.OpenAt(request.name(), time, request.reader_id());
+  auto held = table_.OpenAt(request.name(), file->file_id(), time, request.reader_id());
   if (held) return std::make_unique<Source>(*std::move(held));
   const auto version = file->FindVersionAt(time);
   // Before its first cut there was no such file; before another one there was.

@@ -33,9 +33,10 @@ class SnapshotsService::WaitCall final : public grpc::ServerUnaryReactor {
     ticket_ = std::move(ticket);
     ticket_.OnRevoke([state = state_](const absl::Status& why) { State::Cancel(state, why); });
     state_->until = state_->started + timeout;
-    if (late == nullptr) return State::LookSoon(state_);
-    state_->service.workers_.Schedule([state = state_, late = std::move(late)] {
-      const absl::Status may = late();
+    state_->late = std::move(late);
+    if (state_->late.before == nullptr) return State::LookSoon(state_);
+    state_->service.workers_.Schedule([state = state_] {
+      const absl::Status may = state->late.before();
       may.ok() ? State::Look(state) : State::Answer(state, may);
     });
   }
@@ -107,7 +108,8 @@ class SnapshotsService::WaitCall final : public grpc::ServerUnaryReactor {
         }
       }
       v1::WaitForCutResponse answer;
-      const absl::Status status = service.Describe(self->name, answer);
+      absl::Status status = service.Describe(self->name, answer);
+      if (self->late.after != nullptr) status.Update(self->late.after());
       const bool is_news =
           answer.cut() > self->after_cut || (self->or_no_writer && !answer.has_writer());
       if (status.ok() && !is_news && left > absl::ZeroDuration()) return;
@@ -122,6 +124,7 @@ class SnapshotsService::WaitCall final : public grpc::ServerUnaryReactor {
     const bool or_no_writer;
     v1::WaitForCutResponse* const response;
     const absl::Duration started;
+    LateCheck late;  // set before anything else happens, as `until`
     absl::Duration until;
     absl::Mutex mutex;
     WaitCall* call ABSL_GUARDED_BY(mutex) = nullptr;  // null: answered

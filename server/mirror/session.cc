@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "base/version.h"
 #include "rpc/channel.h"
+#include "server/calls/call.h"
 #include "server/mirror/check_open.h"
 #include "server/mirror/head_reader.h"
 #include "server/mirror/relation.h"
@@ -254,6 +255,13 @@ Rights Session::RightsTo(const std::string& name) const {
              : environment_.authenticator->RightsTo(principal_, name);
 }
 
+std::string Session::Busy(const std::string& name, const LeaseHolder& holder) const {
+  if (environment_.authenticator != nullptr) {
+    return BeingWritten(*environment_.authenticator, principal_, name, holder);
+  }
+  return StrCat(name, " is being written by ", holder.Describe());
+}
+
 absl::Status Session::CheckOwner() const {
   const Authenticator* const authenticator = environment_.authenticator;
   if (authenticator == nullptr || !authenticator->asks_owners()) return absl::OkStatus();
@@ -305,8 +313,7 @@ absl::Status Session::Open(const v1::OpenSession& open) {
                                              session->OnRevoked(status);
                                          });
   if (claim.lease == 0) {
-    return Refuse(std::move(opened), v1::RELATION_BUSY,
-                  StrCat(name_, " is being written by ", claim.holder->Describe()));
+    return Refuse(std::move(opened), v1::RELATION_BUSY, Busy(name_, *claim.holder));
   }
   lease_ = claim.lease;
 

@@ -142,8 +142,10 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::StatusOr<std::shared_ptr<store::File>> FindFile(const v1::OpenSession& open);
   absl::Status FollowRename(const v1::OpenSession& open, const LeaseHolder& holder,
                             std::optional<LeaseHolder>* writer);
+  bool MayGetNewName(const std::string& from) const;
   absl::Status Require(const Need& need, std::string claimed);
   Rights RightsTo(const std::string& name) const;
+  std::string Busy(const std::string& name, const LeaseHolder& holder) const;
   // Where tables name owners: the right to write the file as it is now. To be called with its
   // lease, so that nobody else makes it any more.
   absl::Status CheckOwner() const;

@@ -10,6 +10,14 @@
 
 namespace h5mirror::server {
 
+// Whether the caller may write the session's name also as that of the owner of `from`.
+bool Session::MayGetNewName(const std::string& from) const {
+  const Authenticator* const authenticator = environment_.authenticator;
+  if (authenticator == nullptr || !authenticator->asks_owners()) return true;
+  const auto owner = environment_.store.OwnerOf(from);
+  return owner.ok() && authenticator->RightsTo(principal_, name_, &*owner).Has(Right::kWrite);
+}
+
 // Gives a file that was renamed where it is written its new name here too. Where it cannot be that,
 // all stays as it is, and the open goes on as that of a file that is not there. `writer`: the
 // session that writes the file under its old name.
@@ -43,6 +51,7 @@ absl::Status Session::FollowRename(const v1::OpenSession& open, const LeaseHolde
       return absl::OkStatus();
     }
   }
+  if (!MayGetNewName(open.renamed_from())) return absl::OkStatus();
   // For the audit log: the rights to it were looked at above.
   H5M_RETURN_IF_ERROR(Require({.right = Right::kWrite, .shown = open.renamed_from()}, ""));
   if (environment_.quotas != nullptr) {

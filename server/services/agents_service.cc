@@ -37,7 +37,7 @@ absl::StatusOr<bool> AgentsService::MayRead(const std::string& user, const std::
                          .issuer = Principal::Issuer::kUnix,
                          .uid = found->uid,
                          .user = std::move(found->user)};
-  return environment_.authenticator.Check(reader, {Right::kRead, name}).ok();
+  return environment_.authenticator.RightsTo(reader, name).Has(Right::kRead);
 }
 
 grpc::Status AgentsService::CheckReader(grpc::ServerContext* context,

@@ -24,6 +24,8 @@ grpc::Status FilesService::RecordCheck(grpc::ServerContext* context,
         }
         H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file,
                              environment_.store.OpenFile(request->name()));
+        H5M_RETURN_IF_ERROR(
+            CheckAgain(environment_, principal, OneFile(Right::kWrite, request->name())));
         const absl::Status own = CheckOwnVersion(
             principal, environment_.authenticator.RightsTo(principal, request->name()), *file,
             request->version());

@@ -69,6 +69,10 @@ grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
         H5M_RETURN_IF_ERROR(
             CheckAgain(environment_, principal,
                        {{Right::kDelete, request->name()}, {Right::kDelete, request->new_name()}}));
+        H5M_ASSIGN_OR_RETURN(const store::FileOwner owner,
+                             environment_.store.OwnerOf(request->name()));
+        H5M_RETURN_IF_ERROR(
+            CheckNewName(environment_, principal, Right::kDelete, request->new_name(), owner));
         H5M_RETURN_IF_ERROR(environment_.quotas.MayMove(request->name(), request->new_name()));
         H5M_RETURN_IF_ERROR(environment_.store.Move(request->name(), request->new_name()));
         environment_.quotas.Moved(request->name(), request->new_name());
@@ -83,17 +87,21 @@ grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
 grpc::Status FilesService::SetFileOwner(grpc::ServerContext* context,
                                         const v1::SetFileOwnerRequest* request,
                                         v1::SetFileOwnerResponse* response) {
+  // For the audit log: to whom.
+  Needs needs = OneFile(Right::kOperate, request->name());
+  needs.push_back({Right::kOperate, "", 0, request->owner()});
   return RunCall(
-      environment_, *context, "SetFileOwner", OneFile(Right::kOperate, request->name()),
-      [&](const Principal& principal) {
+      environment_, *context, "SetFileOwner", std::move(needs), [&](const Principal& principal) {
         H5M_RETURN_IF_ERROR(store::CheckName(request->name()));
         H5M_RETURN_IF_ERROR(CheckKindOfOwner(request->owner()));
-        H5M_RETURN_IF_ERROR(environment_.store.SetOwner(request->name(), request->owner()));
+        H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file,
+                             environment_.store.OpenFile(request->name()));
+        H5M_RETURN_IF_ERROR(
+            CheckAgain(environment_, principal, OneFile(Right::kOperate, request->name())));
+        H5M_RETURN_IF_ERROR(file->SetOwner(request->owner()));
         spdlog::info("chown: file={} is of {} ({})", Quoted(request->name()),
                      request->owner().empty() ? "nobody" : LogValue(request->owner()),
                      CallerName(principal));
-        H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file,
-                             environment_.store.OpenFile(request->name()));
         H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOf(*file));
         return absl::OkStatus();
       });
@@ -220,6 +228,7 @@ absl::Status FilesService::Undelete(const grpc::ServerContext& context, const Pr
       const CallLease lease,
       CallLease::Take(environment_, name, principal, context, CallLease::Writer::kRespect));
   H5M_RETURN_IF_ERROR(CheckAgain(environment_, principal, OneFile(Right::kDelete, name)));
+  H5M_RETURN_IF_ERROR(CheckNewName(environment_, principal, Right::kDelete, name, owner));
   H5M_RETURN_IF_ERROR(environment_.quotas.MayUndelete(*found, name));
   H5M_RETURN_IF_ERROR(environment_.store.Undelete(found->id, name).status());
   environment_.quotas.Undeleted(*found, name);

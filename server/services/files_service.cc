@@ -125,6 +125,9 @@ absl::Status FilesService::ListInStates(const grpc::ServerContext& context,
                          ListVisible(context, principal, request.directory(), after, kStateStep));
     for (const store::FileSummary& file : files) {
       H5M_ASSIGN_OR_RETURN(std::optional<v1::MirrorStatus> mirror, MirrorIn(states, file.name));
+      // Another file may have got the name since it was listed.
+      if (environment_.authenticator.asks_owners() && !MayRead(principal, file.name))
+        mirror.reset();
       v1::FileSummary summary = ToProto(file);
       if (mirror.has_value()) *summary.mutable_mirror() = *std::move(mirror);
       const bool is_full =

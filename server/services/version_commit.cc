@@ -100,10 +100,7 @@ struct VersionsService::CommitCall::State {
   // The status that ends the call; nullopt: something will call LookSoon().
   static std::optional<absl::Status> Look(const Self& self) {
     if (self->file == nullptr) {
-      if (self->late != nullptr) {
-        if (absl::Status may = self->late(); !may.ok()) return may;
-      }
-      if (absl::Status status = self->Open(); !status.ok()) return status;
+      if (absl::Status status = self->OpenChecked(); !status.ok()) return status;
       if (self->is_answered) return absl::OkStatus();
       if (!self->HasWriter()) return self->MakeVersion();
       self->commit = self->environment.commits.Post(self->request.name(), self->principal.name,
@@ -147,6 +144,12 @@ struct VersionsService::CommitCall::State {
       is_answered = true;
     }
     return absl::OkStatus();
+  }
+
+  absl::Status OpenChecked() {
+    if (late.before != nullptr) H5M_RETURN_IF_ERROR(late.before());
+    H5M_RETURN_IF_ERROR(Open());
+    return late.after == nullptr ? absl::OkStatus() : late.after();
   }
 
   bool HasWriter() const { return environment.leases.HolderOf(request.name()).has_value(); }

@@ -143,6 +143,7 @@ absl::Status VersionsService::Tag(const Principal& principal, const v1::TagVersi
                                   v1::TagVersionResponse& response) {
   H5M_RETURN_IF_ERROR(CheckVersion(request.version()));
   H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
+  H5M_RETURN_IF_ERROR(CheckAgain(environment_, principal, OneFile(Right::kWrite, request.name())));
   // Found first, so that the answer is of the version that got the tag.
   H5M_ASSIGN_OR_RETURN(const store::VersionInfo wanted, file->GetVersion(request.version()));
   H5M_ASSIGN_OR_RETURN(
@@ -165,6 +166,8 @@ grpc::Status VersionsService::UntagVersion(grpc::ServerContext* context,
   return RunCall(environment_, *context, "UntagVersion", OneFile(Right::kWrite, request->name()),
                  [&](const Principal& principal) {
                    H5M_ASSIGN_OR_RETURN(const auto file, Open(request->name()));
+                   H5M_RETURN_IF_ERROR(CheckAgain(environment_, principal,
+                                                  OneFile(Right::kWrite, request->name())));
                    H5M_ASSIGN_OR_RETURN(const store::VersionNumber version,
                                         environment_.quotas.Untag(*file, request->tag()));
                    spdlog::info("untag: file={} version {} lost tag {}, by {}",

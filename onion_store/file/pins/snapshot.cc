@@ -46,6 +46,7 @@ absl::Status SnapshotImpl::CheckPinned() const {
 
 absl::Status SnapshotImpl::Read(uint64_t offset, absl::Span<char> out) const {
   if (offset > INT64_MAX) return absl::InvalidArgumentError("read beyond 2^63-1");
+  H5M_RETURN_IF_ERROR(file_->dead());  // Its name may be that of another file by now.
   const std::shared_ptr<const PinnedContent> content = pin_->content();
   if (content == nullptr) return CheckPinned();
   const uint32_t page_bytes = page_size_bytes();

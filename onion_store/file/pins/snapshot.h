@@ -25,7 +25,7 @@ class SnapshotImpl final : public Snapshot {
   absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) const override;
   absl::StatusOr<Extent> NextData(uint64_t offset) const override;
   void Expire() override { file_->ExpirePin(pin_); }
-  bool expired() const override { return pin_->content() == nullptr; }
+  bool expired() const override { return !CheckPinned().ok(); }
 
  private:
   using LayerPtr = std::shared_ptr<CutLayer>;
