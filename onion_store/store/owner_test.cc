@@ -174,8 +174,12 @@ TEST_F(OwnerTest, ACrashNeverPartsAFileFromItsOwner) {
       ASSERT_NE(store, nullptr);
       if (const auto file = store->OpenFile("a.h5"); file.ok()) {
         const std::string owner = store->OwnerOf("a.h5")->owner;
-        if (at <= made) EXPECT_EQ(owner, "unix:anna") << at << " " << seed;
-        if (at == given) EXPECT_EQ(owner, "unix:bob") << seed;
+        if (at <= made) {
+          EXPECT_EQ(owner, "unix:anna") << at << " " << seed;
+        }
+        if (at == given) {
+          EXPECT_EQ(owner, "unix:bob") << seed;
+        }
         EXPECT_THAT(owner, AnyOf("unix:anna", "unix:bob")) << at << " " << seed;
         had_anna += owner == "unix:anna";
         continue;
