@@ -20,6 +20,8 @@ using Search = Evidence::Search;
 constexpr size_t kRangesKept = 1000;
 constexpr uint64_t kReadBytes = 1 << 20;
 constexpr uint64_t kChunkBytesMax = 512 << 20;
+// Elements that lead to others, of which a footprint is made by reading them.
+constexpr uint64_t kElementsReadMax = 1 << 20;
 
 // The data of two datasets of the same element type.
 class DataDiff {
@@ -30,7 +32,8 @@ class DataDiff {
         facts_{&old_facts, &new_facts},
         rank_(new_facts.dims.size()),
         decode_(LeadsElsewhere(new_facts.type.get())),
-        decode_all_(context.base_offset != 0 || (decode_ && !context.one_generation)),
+        decode_all_(context.base_offset != 0 || !context.same_base_offset ||
+                    (decode_ && !context.one_generation)),
         look_(context.look_at_data || decode_ || decode_all_) {
     change_.path = path;
     change_.object = "dataset";
@@ -140,7 +143,7 @@ class DataDiff {
     AddRuns(at / element_bytes, length / element_bytes, [&](uint64_t i) {
       const uint64_t offset = i * element_bytes;
       return std::memcmp(one + offset, other + offset, element_bytes) == 0 ||
-             SameElement(type, one + offset, other + offset);
+             SameElement(type, one + offset, other + offset, context_.tolerance);
     });
     return absl::OkStatus();
   }
@@ -196,7 +199,8 @@ class DataDiff {
       return false;
     }
     AddRuns(first, elements, [&](uint64_t i) {
-      return SameElement(facts_[1]->type.get(), one.element(i), other.element(i));
+      return SameElement(facts_[1]->type.get(), one.element(i), other.element(i),
+                         context_.tolerance);
     });
     return true;
   }
@@ -351,7 +355,8 @@ class DataDiff {
       return absl::OkStatus();
     }
     for (uint64_t i = 0; i < count; ++i) {
-      if (!SameElement(facts_[1]->type.get(), one.element(i), other.element(i))) {
+      if (!SameElement(facts_[1]->type.get(), one.element(i), other.element(i),
+                       context_.tolerance)) {
         ++part.range.element_count;
       }
     }
@@ -439,6 +444,34 @@ absl::Status ExplainDataset(DiffContext& context, Side side, hid_t dataset) {
     for (const Chunk& chunk : table) explain({chunk.offset, chunk.length});
   }
   return absl::OkStatus();
+}
+
+absl::Status TakeDataFootprint(hid_t dataset, uint64_t base_offset, Footprint& footprint) {
+  H5M_ASSIGN_OR_RETURN(const DatasetFacts facts, ReadDatasetFacts(dataset));
+  const bool decode = LeadsElsewhere(facts.type.get());
+  // Behind a user block HDF5 does not tell where chunks are in the file.
+  if (base_offset != 0 && facts.layout != H5D_COMPACT) footprint.SetUnbounded();
+  if (facts.InOnePiece() && facts.storage_bytes > 0) {
+    footprint.Add({facts.storage_offset, facts.storage_bytes});
+  } else if (facts.layout == H5D_CHUNKED) {
+    H5M_ASSIGN_OR_RETURN(const ChunkTable table, ReadChunkTable(facts, facts.Grid(facts.dims)));
+    for (const Chunk& chunk : table) {
+      if (chunk.length > 0) footprint.Add({chunk.offset, chunk.length});
+    }
+  }
+  if (!decode || facts.is_null || !facts.mapping.empty()) return absl::OkStatus();
+  uint64_t count = 1;
+  for (const hsize_t dim : facts.dims) {
+    count = dim == 0 ? 0 : count > kElementsReadMax / dim ? kElementsReadMax + 1 : count * dim;
+  }
+  if (count == 0) return absl::OkStatus();
+  if (count > kElementsReadMax || count * H5Tget_size(facts.type.get()) > kChunkBytesMax) {
+    footprint.SetUnbounded();
+    return absl::OkStatus();
+  }
+  Values values(facts.type.get(), facts.space.get(), count);
+  return hdf5::Check(
+      H5Dread(dataset, facts.type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read");
 }
 
 }  // namespace h5mirror::tools

@@ -7,8 +7,11 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cli/context/path_globs.h"
 #include "h5diff/change.h"
 #include "h5diff/evidence.h"
+#include "h5diff/footprint.h"
+#include "h5diff/value.h"
 #include "h5diff/version_pages.h"
 #include "hdf5/handle.h"
 
@@ -21,7 +24,14 @@ struct DiffContext {
   ChangeSink sink;
   // Where structures of two generations meet, equal references may lead to different values.
   bool one_generation = true;
+  // False: an address in one has nothing to do with the same address in the other.
+  bool one_file = true;
+  Tolerance tolerance{};
+  // Links that these cover are as if they were not there: nothing of what they lead to is compared
+  // or told, unless another name leads there.
+  PathGlobs exclude{};
   uint64_t base_offset = 0;
+  bool same_base_offset = true;
   // Committed types that compared objects use, by their addresses in both: what was read of them
   // was taken for the objects', so they must be compared too.
   std::vector<std::pair<uint64_t, uint64_t>> types{};
@@ -43,6 +53,11 @@ absl::Status CompareDatasets(DiffContext& context, const std::string& path, hid_
 
 // Takes down where a dataset that only one version has keeps its data.
 absl::Status ExplainDataset(DiffContext& context, Side side, hid_t dataset);
+
+// Adds where a dataset's elements are; its index is read for that. Elements that lead to others in
+// the file are read, so that an observer sees what they lead to; if they are many, the footprint
+// becomes unbounded. Errors: what HDF5 says.
+absl::Status TakeDataFootprint(hid_t dataset, uint64_t base_offset, Footprint& footprint);
 
 }  // namespace h5mirror::tools
 

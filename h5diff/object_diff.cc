@@ -91,12 +91,12 @@ absl::StatusOr<Attribute> ReadAttribute(hid_t object, const std::string& name) {
   return attribute;
 }
 
-bool SameAttribute(const Attribute& one, const Attribute& other) {
+bool SameAttribute(const Attribute& one, const Attribute& other, const Tolerance& tolerance) {
   if (H5Tequal(one.file_type.get(), other.file_type.get()) <= 0) return false;
   if (H5Sextent_equal(one.space.get(), other.space.get()) <= 0) return false;
   if (!one.values || !other.values) return one.values.has_value() == other.values.has_value();
   for (size_t i = 0; i < one.values->count(); ++i) {
-    if (!SameElement(one.type.get(), one.values->element(i), other.values->element(i))) {
+    if (!SameElement(one.type.get(), one.values->element(i), other.values->element(i), tolerance)) {
       return false;
     }
   }
@@ -124,7 +124,7 @@ absl::Status CompareAttribute(DiffContext& context, const std::string& path, con
   auto after = ReadAttribute(other.id.get(), name);
   if (!after.ok()) return ReportUnknown(context, path, "attribute", name, after.status());
   NoteTypes(context, before->file_type.get(), after->file_type.get());
-  if (SameAttribute(*before, *after)) return absl::OkStatus();
+  if (SameAttribute(*before, *after, context.tolerance)) return absl::OkStatus();
   Change change = AttributeChange(path, other, name);
   const bool with_type = !SameForm(*before, *after);
   change.old_value = before->Text(with_type);
@@ -307,6 +307,41 @@ absl::Status ExplainObject(DiffContext& context, Side side, const OpenObject& ob
   }
   H5Eclear2(H5E_DEFAULT);
   return context.pages.error();
+}
+
+absl::StatusOr<std::vector<AttributeText>> ReadAttributeTexts(hid_t object) {
+  H5M_ASSIGN_OR_RETURN(const std::vector<std::string> names, AttributeNames(object));
+  std::vector<AttributeText> texts;
+  for (const std::string& name : names) {
+    const auto attribute = ReadAttribute(object, name);
+    texts.push_back({name, attribute.ok() ? attribute->Text(true)
+                                          : StrCat("? ", ToStd(attribute.status().message()))});
+  }
+  return texts;
+}
+
+void TakeFootprint(const OpenObject& object, uint64_t base_offset, Footprint& footprint) {
+  const auto names = AttributeNames(object.id.get());
+  bool all_read = names.ok();
+  for (size_t i = 0; all_read && i < names->size(); ++i) {
+    all_read = ReadAttribute(object.id.get(), (*names)[i]).ok();
+  }
+  if (object.kind == ObjectKind::kGroup) all_read = ReadLinks(object.id.get()).ok() && all_read;
+  if (object.kind == ObjectKind::kDataset) {
+    all_read = TakeDataFootprint(object.id.get(), base_offset, footprint).ok() && all_read;
+  }
+  if (!all_read || object.kind == ObjectKind::kOther) footprint.SetUnbounded();
+  H5Eclear2(H5E_DEFAULT);
+}
+
+absl::StatusOr<Link> ReadLink(hid_t group, const std::string& name) {
+  H5L_info2_t info;
+  const std::string what = StrCat("look at ", name);
+  H5M_RETURN_IF_ERROR(hdf5::Check(H5Lget_info2(group, name.c_str(), &info, H5P_DEFAULT), what));
+  std::vector<Link> links;
+  std::pair<hid_t, std::vector<Link>*> out(group, &links);
+  H5M_RETURN_IF_ERROR(hdf5::Check(TakeLink(group, name.c_str(), &info, &out), what));
+  return std::move(links.front());
 }
 
 absl::StatusOr<std::vector<Link>> ReadLinks(hid_t group) {

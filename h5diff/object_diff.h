@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "h5diff/dataset_diff.h"
+#include "h5diff/footprint.h"
 
 namespace h5mirror::tools {
 
@@ -36,6 +37,18 @@ absl::Status CompareObjects(DiffContext& context, const std::string& path, const
 // Takes down all that belongs to an object of one side, but for a group's links.
 absl::Status ExplainObject(DiffContext& context, Side side, const OpenObject& object);
 
+struct AttributeText {
+  std::string name;
+  std::string value;  // with its type, as a finding shows it
+};
+// By name, in byte order. Errors: what HDF5 says of the list; a value that cannot be read says so.
+absl::StatusOr<std::vector<AttributeText>> ReadAttributeTexts(hid_t object);
+
+// Reads all that belongs to an object but for the elements of a dataset, and adds to `footprint`
+// where those are. An observer of the file sees the reads. Elements that lead to others are read
+// too, if they are few. What cannot be read makes the footprint unbounded.
+void TakeFootprint(const OpenObject& object, uint64_t base_offset, Footprint& footprint);
+
 // Notes that two objects use committed types, if they do.
 void NoteTypes(DiffContext& context, hid_t one, hid_t other);
 
@@ -46,6 +59,7 @@ struct Link {
   uint64_t address = 0;  // of a hard link's object
   std::string value;     // what another one says: its path, "FILE:PATH"
 };
+absl::StatusOr<Link> ReadLink(hid_t group, const std::string& name);
 // By name, in byte order.
 absl::StatusOr<std::vector<Link>> ReadLinks(hid_t group);
 const char* LinkText(H5L_type_t type);

@@ -1,50 +1,35 @@
 #include "h5diff/run_diff.h"
 
-#include <algorithm>
-#include <optional>
+#include <memory>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "cli/context/file_arg.h"
-#include "cli/context/file_at_version.h"
+#include "cli/context/path_globs.h"
 #include "cli/output/progress.h"
 #include "cli/output/text.h"
 #include "h5diff/change_text.h"
+#include "h5diff/diff_ends.h"
 #include "h5diff/page_diff.h"
 #include "h5diff/walk.h"
 
 namespace h5mirror::tools {
 namespace {
 
-// Ranges that are held in memory; beyond that the smallest gaps are closed, which only makes more
-// to look at.
-constexpr size_t kRangesMax = 1 << 20;
 // Changes of more pages are not looked into byte by byte beforehand: 32 MiB of pages of 4 KiB.
 constexpr uint64_t kExactPagesMax = 8192;
-
-struct Versions {
-  std::string file;
-  v1::Version old_version, new_version;
-  uint32_t page_size_bytes = 0;
-  ExtentSet changed{kRangesMax};
-};
-
-absl::StatusOr<int64_t> NumberOf(Context& context, rpc::Client& client, const std::string& name,
-                                 const FileAtVersion& wanted) {
-  return ResolveVersion(context, client, name, wanted.version);
-}
 
 // Prints findings as they come, in one document with --json.
 class Printer {
  public:
-  Printer(Context& context, const Versions& versions, const char* list)
+  Printer(Context& context, const DiffEnds& ends, const char* list)
       : context_(context), json_(context.json()) {
     if (!json_) return;
-    std::string text = Dump(Json{{"file", versions.file},
-                                 {"old", VersionToJson(versions.old_version)},
-                                 {"new", VersionToJson(versions.new_version)}});
+    std::string text = Dump(EndsToJson(ends));
     text.resize(text.size() - std::string_view("\n}").size());
     context_.streams().out << text << ",\n  \"" << list << "\": [";
   }
@@ -71,37 +56,6 @@ class Printer {
   bool any_ = false;
 };
 
-absl::StatusOr<Versions> FindChanges(Context& context, rpc::Client& client, const std::string& name,
-                                     int64_t from, int64_t to) {
-  Versions versions;
-  versions.file = name;
-  v1::ListChangesRequest request;
-  request.set_name(name);
-  request.set_from_version(from);
-  request.set_to_version(to);
-  Progress progress(context.streams(), StrCat("look for changes in ", name), 0);
-  H5M_RETURN_IF_ERROR(client.ListChanges(request, [&](const v1::ListChangesResponse& message) {
-    if (message.has_from()) {
-      versions.old_version = message.from();
-      versions.new_version = message.to();
-      versions.page_size_bytes = message.page_size_bytes();
-    }
-    for (const v1::ByteRange& range : message.ranges()) {
-      if (range.length_bytes() == 0 || range.offset() > INT64_MAX - range.length_bytes()) {
-        return absl::DataLossError(StrCat("changes of ", name, ": the server sent no range"));
-      }
-      versions.changed.Add({range.offset(), range.length_bytes()});
-    }
-    progress.Update(versions.changed.byte_count());
-    return absl::OkStatus();
-  }));
-  const uint64_t size = versions.page_size_bytes;
-  if (size < 512 || size > 65536 || (size & (size - 1)) != 0) {
-    return absl::DataLossError(StrCat("changes of ", name, ": the server sent no page size"));
-  }
-  return versions;
-}
-
 Json StatsToJson(const VersionPages& pages) {
   const uint64_t page = pages.page_size_bytes();
   return Json{{"page_size_bytes", page},
@@ -109,8 +63,8 @@ Json StatsToJson(const VersionPages& pages) {
               {"pages_read", pages.pages_read()}};
 }
 
-absl::StatusOr<int> DiffPages(Context& context, const Versions& versions, VersionPages& pages) {
-  Printer printer(context, versions, "pages");
+absl::StatusOr<int> DiffPages(Context& context, const DiffEnds& ends, VersionPages& pages) {
+  Printer printer(context, ends, "pages");
   uint64_t bytes = 0;
   H5M_RETURN_IF_ERROR(ComparePages(pages, [&](const PageDifference& run) {
     bytes += run.byte_count;
@@ -120,6 +74,7 @@ absl::StatusOr<int> DiffPages(Context& context, const Versions& versions, Versio
                        "  offset ", run.page * pages.page_size_bytes(), ", ", run.byte_count,
                        run.byte_count == 1 ? " byte" : " bytes"));
   }));
+  H5M_RETURN_IF_ERROR(CheckUnchanged(ends));
   const bool same_size = pages.size_bytes(Side::kOld) == pages.size_bytes(Side::kNew);
   if (!same_size) {
     context.Say(
@@ -146,8 +101,9 @@ absl::StatusOr<uint64_t> WalkBoth(VersionPages& pages, Evidence& evidence, DiffC
       const hdf5::SourceFile other,
       hdf5::SourceFile::Open(pages.source(Side::kNew), &evidence.observer(Side::kNew)));
   context.base_offset = other.base_offset();
+  context.same_base_offset = one.base_offset() == other.base_offset();
   evidence.set_base_offset(other.base_offset());
-  if (one.base_offset() != other.base_offset()) evidence.Forget();
+  if (!context.same_base_offset) evidence.Forget();
   Walk walk(context, one, other);
   const absl::Status walked = walk.Run();
   H5M_RETURN_IF_ERROR(pages.error());  // What HDF5 made of it says less.
@@ -155,12 +111,28 @@ absl::StatusOr<uint64_t> WalkBoth(VersionPages& pages, Evidence& evidence, DiffC
   return walk.objects_compared();
 }
 
-absl::StatusOr<int> DiffObjects(Context& context, const DiffOptions& options,
-                                const Versions& versions, VersionPages& pages) {
-  Printer printer(context, versions, "changes");
+// What is left out of the comparison, on one line; empty: nothing is.
+std::string LeftOutText(const DiffContext& diff) {
+  std::vector<std::string> parts;
+  if (!diff.exclude.empty()) {
+    parts.push_back(StrCat("what lies at or below ", absl::StrJoin(diff.exclude.patterns(), ", ")));
+  }
+  if (!diff.tolerance.is_exact()) {
+    parts.push_back(absl::StrFormat("numbers at most %g + %g * |new| apart",
+                                    diff.tolerance.absolute, diff.tolerance.relative));
+  }
+  return parts.empty() ? "" : StrCat("not told: ", Printable(absl::StrJoin(parts, "; ")));
+}
+
+absl::StatusOr<int> DiffObjects(Context& context, const DiffOptions& options, const DiffEnds& ends,
+                                VersionPages& pages) {
+  H5M_ASSIGN_OR_RETURN(PathGlobs exclude, PathGlobs::Parse(options.exclude));
+  Printer printer(context, ends, "changes");
   Tally tally;
   Evidence evidence(pages);
-  if (!options.full) H5M_RETURN_IF_ERROR(evidence.Load(kExactPagesMax));
+  // Of two files everything differs: the proof that the rest is equal costs more than a look at it.
+  const bool full = options.full || !ends.one_file;
+  if (!full) H5M_RETURN_IF_ERROR(evidence.Load(kExactPagesMax));
   DiffContext diff{
       .pages = pages,
       .evidence = evidence,
@@ -169,17 +141,27 @@ absl::StatusOr<int> DiffObjects(Context& context, const DiffOptions& options,
             ++(change.kind == ChangeKind::kUnknown ? tally.unknown : tally.changes);
             printer.Add(ChangeToJson(change), ChangeText(change));
           },
-      .one_generation = versions.old_version.generation() == versions.new_version.generation()};
+      .one_generation =
+          ends.one_file && ends.one.version.generation() == ends.other.version.generation(),
+      .one_file = ends.one_file,
+      .tolerance = {.absolute = options.absolute_tolerance, .relative = options.relative_tolerance},
+      .exclude = std::move(exclude)};
   uint64_t objects = 0;
-  const bool nothing = !options.full && (versions.changed.empty() || evidence.complete());
+  const bool nothing = !full && (pages.changed().empty() || evidence.complete());
   if (!nothing) {
     H5M_ASSIGN_OR_RETURN(objects, WalkBoth(pages, evidence, diff));
   }
+  H5M_RETURN_IF_ERROR(CheckUnchanged(ends));
   Json rest{{"equal", tally.changes == 0 && tally.unknown == 0},
             {"all_compared", tally.unknown == 0},
-            {"objects_compared", objects}};
+            {"objects_compared", objects},
+            {"excluded", diff.exclude.patterns()},
+            {"atol", diff.tolerance.absolute},
+            {"rtol", diff.tolerance.relative}};
   rest.update(StatsToJson(pages));
   printer.End(rest);
+  const std::string left_out = LeftOutText(diff);
+  if (!left_out.empty()) context.Say(left_out);
   if (options.stats) {
     context.Say(StrCat("changed pages: ", rest["changed_pages"].dump(),
                        ", pages read: ", pages.pages_read(), ", objects compared: ", objects));
@@ -191,33 +173,14 @@ absl::StatusOr<int> DiffObjects(Context& context, const DiffOptions& options,
 }  // namespace
 
 absl::StatusOr<int> RunDiff(Context& context, const DiffOptions& options) {
-  const absl::TimeZone zone = context.streams().zone;
-  H5M_ASSIGN_OR_RETURN(const FileAtVersion one, ParseFileAtVersion(options.old_version, zone));
-  const std::string second =
-      options.new_version.empty() ? one.file + "@latest" : options.new_version;
-  H5M_ASSIGN_OR_RETURN(const FileAtVersion other, ParseFileAtVersion(second, zone));
-  H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(one.file, context.flags().client.server));
-  H5M_ASSIGN_OR_RETURN(const FileArg other_file,
-                       ResolveFileArg(other.file, context.flags().client.server));
-  if (file.name != other_file.name || file.server != other_file.server) {
-    return absl::InvalidArgumentError(
-        StrCat(one.file, " and ", other.file,
-               " are two files: diff compares versions of one. Export them and use h5diff"));
-  }
-  H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect(file));
-  H5M_ASSIGN_OR_RETURN(const int64_t from, NumberOf(context, *client, file.name, one));
-  H5M_ASSIGN_OR_RETURN(const int64_t to, NumberOf(context, *client, file.name, other));
-  H5M_ASSIGN_OR_RETURN(const Versions versions, FindChanges(context, *client, file.name, from, to));
-  VersionPages pages(*client,
-                     {.file = file.name,
-                      .versions = {versions.old_version, versions.new_version},
-                      .page_size_bytes = versions.page_size_bytes},
-                     versions.changed);
+  H5M_ASSIGN_OR_RETURN(DiffEnds ends, FindDiffEnds(context, options));
+  H5M_ASSIGN_OR_RETURN(const std::unique_ptr<VersionPages> pages, OpenPages(context, ends));
   Progress progress(context.streams(),
-                    StrCat("compare ", pages.name(Side::kOld), " and ", pages.name(Side::kNew)), 0);
-  pages.set_on_fetch([&] { progress.Update(pages.pages_read() * pages.page_size_bytes()); });
-  return options.pages ? DiffPages(context, versions, pages)
-                       : DiffObjects(context, options, versions, pages);
+                    StrCat("compare ", pages->name(Side::kOld), " and ", pages->name(Side::kNew)),
+                    0);
+  pages->set_on_fetch([&] { progress.Update(pages->pages_read() * pages->page_size_bytes()); });
+  return options.pages ? DiffPages(context, ends, *pages)
+                       : DiffObjects(context, options, ends, *pages);
 }
 
 }  // namespace h5mirror::tools

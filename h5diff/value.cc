@@ -199,10 +199,47 @@ std::string SequenceText(hid_t base, const std::byte* data, size_t count, size_t
                   [&](size_t i, size_t left) { return ElementText(base, data + i * size, left); });
 }
 
-bool SameRun(hid_t base, const std::byte* one, const std::byte* other, size_t count) {
+// A number of any size and byte order. False: HDF5 cannot convert it.
+bool ReadNumber(hid_t type, const std::byte* element, long double* value) {
+  if (H5Tequal(type, H5T_NATIVE_DOUBLE) > 0) {
+    double number;
+    std::memcpy(&number, element, sizeof(number));
+    *value = number;
+    return true;
+  }
+  const size_t size = H5Tget_size(type);
+  std::vector<std::byte> buffer(std::max(size, sizeof(*value)));
+  std::memcpy(buffer.data(), element, size);
+  if (H5Tconvert(type, H5T_NATIVE_LDOUBLE, 1, buffer.data(), nullptr, H5P_DEFAULT) < 0) {
+    H5Eclear2(H5E_DEFAULT);
+    return false;
+  }
+  std::memcpy(value, buffer.data(), sizeof(*value));
+  return true;
+}
+
+// A long double has 64 binary digits: each integer of HDF5's is one.
+bool AreClose(long double one, long double other, const Tolerance& tolerance) {
+  if (std::isnan(one) || std::isnan(other)) return std::isnan(one) && std::isnan(other);
+  if (one == other) return true;
+  if (std::isinf(one) || std::isinf(other)) return false;
+  return std::fabs(one - other) <=
+         tolerance.absolute + static_cast<long double>(tolerance.relative) * std::fabs(other);
+}
+
+bool SameNumber(hid_t type, const std::byte* one, const std::byte* other,
+                const Tolerance& tolerance) {
+  if (std::memcmp(one, other, H5Tget_size(type)) == 0) return true;
+  long double a = 0, b = 0;
+  return !tolerance.is_exact() && ReadNumber(type, one, &a) && ReadNumber(type, other, &b) &&
+         AreClose(a, b, tolerance);
+}
+
+bool SameRun(hid_t base, const std::byte* one, const std::byte* other, size_t count,
+             const Tolerance& tolerance) {
   const size_t size = H5Tget_size(base);
   for (size_t i = 0; i < count; ++i) {
-    if (!SameElement(base, one + i * size, other + i * size)) return false;
+    if (!SameElement(base, one + i * size, other + i * size, tolerance)) return false;
   }
   return true;
 }
@@ -295,8 +332,12 @@ bool LeadsElsewhere(hid_t type) {
          }());
 }
 
-bool SameElement(hid_t memory_type, const std::byte* one, const std::byte* other) {
+bool SameElement(hid_t memory_type, const std::byte* one, const std::byte* other,
+                 const Tolerance& tolerance) {
   switch (H5Tget_class(memory_type)) {
+    case H5T_INTEGER:
+    case H5T_FLOAT:
+      return SameNumber(memory_type, one, other, tolerance);
     case H5T_STRING:
       if (!IsVariable(memory_type)) {
         return FixedString(memory_type, one) == FixedString(memory_type, other);
@@ -306,18 +347,18 @@ bool SameElement(hid_t memory_type, const std::byte* one, const std::byte* other
       for (unsigned i = 0; i < MemberCount(memory_type); ++i) {
         const Handle member(H5Tget_member_type(memory_type, i));
         const size_t at = H5Tget_member_offset(memory_type, i);
-        if (!SameElement(member.get(), one + at, other + at)) return false;
+        if (!SameElement(member.get(), one + at, other + at, tolerance)) return false;
       }
       return true;
     case H5T_ARRAY: {
       const Handle base(H5Tget_super(memory_type));
-      return SameRun(base.get(), one, other, ArrayCount(memory_type));
+      return SameRun(base.get(), one, other, ArrayCount(memory_type), tolerance);
     }
     case H5T_VLEN: {
       const Handle base(H5Tget_super(memory_type));
       const hvl_t a = Sequence(one), b = Sequence(other);
       return a.len == b.len && SameRun(base.get(), static_cast<const std::byte*>(a.p),
-                                       static_cast<const std::byte*>(b.p), a.len);
+                                       static_cast<const std::byte*>(b.p), a.len, tolerance);
     }
     case H5T_REFERENCE:
       return SameReference(memory_type, one, other);

@@ -42,9 +42,21 @@ class Values {
 // Whether an element's value cannot be told from its own bytes: it leads to others in the file.
 bool LeadsElsewhere(hid_t type);
 
-// The same value: numbers bit by bit (so that a NaN equals itself), strings to their end,
-// compounds member by member.
-bool SameElement(hid_t memory_type, const std::byte* one, const std::byte* other);
+// How far two numbers may be apart and still be the same: |one - other| <= absolute +
+// relative * |other|, as numpy.isclose() has it. Neither is negative.
+struct Tolerance {
+  double absolute = 0;
+  double relative = 0;
+
+  bool is_exact() const { return absolute == 0 && relative == 0; }
+};
+
+// The same value: strings to their end, compounds member by member. Without a tolerance numbers
+// are compared bit by bit, so that a NaN equals itself, and 0 is not -0. With one that holds of
+// integers and reals, also inside of compounds, arrays and sequences: there any NaN equals any
+// other, and an infinity itself alone. Enumerations, bit fields and references stay exact.
+bool SameElement(hid_t memory_type, const std::byte* one, const std::byte* other,
+                 const Tolerance& tolerance = {});
 
 // At most about `length_max` characters; "..." where something was left out.
 std::string ElementText(hid_t memory_type, const std::byte* element, size_t length_max);

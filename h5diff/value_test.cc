@@ -111,6 +111,58 @@ TEST_F(ValueTest, EqualIsWhatHasTheSameValue) {
   EXPECT_FALSE(SameElement(point_.get(), At(one), At(other)));
 }
 
+TEST_F(ValueTest, WithAToleranceNumbersMayBeApart) {
+  const Tolerance absolute{.absolute = 0.5}, relative{.relative = 0.1};
+  const auto same = [](double one, double other, const Tolerance& tolerance) {
+    return SameElement(H5T_NATIVE_DOUBLE, At(one), At(other), tolerance);
+  };
+  EXPECT_TRUE(same(1, 1.5, absolute));
+  EXPECT_FALSE(same(1, 1.51, absolute));
+  EXPECT_TRUE(same(90, 100, relative)) << "of the second one";
+  EXPECT_FALSE(same(100, 90, relative));
+  EXPECT_TRUE(same(0, -0.0, relative)) << "no distance at all";
+  EXPECT_FALSE(same(1e-300, 0, relative)) << "nothing is near to 0 but by the absolute one";
+}
+
+TEST_F(ValueTest, NoToleranceReachesANaNOrAnInfinity) {
+  const Tolerance wide{.absolute = 1e300, .relative = 1};
+  const auto same = [&](double one, double other) {
+    return SameElement(H5T_NATIVE_DOUBLE, At(one), At(other), wide);
+  };
+  EXPECT_TRUE(same(std::nan(""), -std::nan("1"))) << "a NaN equals any other";
+  EXPECT_FALSE(same(std::nan(""), 1));
+  EXPECT_FALSE(same(1, std::nan("")));
+  EXPECT_TRUE(same(HUGE_VAL, HUGE_VAL));
+  EXPECT_FALSE(same(HUGE_VAL, -HUGE_VAL));
+  EXPECT_FALSE(same(1, HUGE_VAL)) << "although it is within 1 * inf";
+}
+
+TEST_F(ValueTest, AToleranceHoldsOfIntegersToTheLastDigit) {
+  const Tolerance one_apart{.absolute = 1};
+  const auto same = [&](uint64_t one, uint64_t other) {
+    return SameElement(H5T_NATIVE_UINT64, At(one), At(other), one_apart);
+  };
+  EXPECT_TRUE(same(UINT64_MAX, UINT64_MAX - 1));
+  EXPECT_FALSE(same(UINT64_MAX, UINT64_MAX - 2)) << "a double could not tell";
+  const uint8_t big[] = {0x01, 0x00}, near[] = {0x01, 0x01}, far[] = {0x02, 0x00};
+  EXPECT_TRUE(SameElement(H5T_STD_U16BE, At(big), At(near), one_apart)) << "of any byte order";
+  EXPECT_FALSE(SameElement(H5T_STD_U16BE, At(big), At(far), one_apart));
+}
+
+TEST_F(ValueTest, AToleranceReachesInsideAndLeavesTextsAlone) {
+  const Tolerance tolerance{.absolute = 0.1};
+  Point one{4, "ab", 1}, other{4, "ab", 1.05};
+  EXPECT_TRUE(SameElement(point_.get(), At(one), At(other), tolerance));
+  EXPECT_FALSE(SameElement(point_.get(), At(one), At(other)));
+  other.name[1] = 'c';
+  EXPECT_FALSE(SameElement(point_.get(), At(one), At(other), tolerance));
+  const Handle answer(H5Tenum_create(H5T_NATIVE_INT8));
+  const int8_t no = 0, yes = 1;
+  H5Tenum_insert(answer.get(), "no", &no);
+  H5Tenum_insert(answer.get(), "yes", &yes);
+  EXPECT_FALSE(SameElement(answer.get(), At(no), At(yes), {.absolute = 1})) << "a name, no number";
+}
+
 TEST_F(ValueTest, SequencesAndStringsAreComparedByWhatTheyLeadTo) {
   int8_t a[] = {1, 2, 3}, b[] = {1, 2, 3}, c[] = {1, 2, 4};
   const hvl_t one{3, a}, same{3, b}, shorter{2, b}, different{3, c}, none{0, nullptr};

@@ -48,23 +48,23 @@ absl::Status FetchVersion(rpc::Client& client, const v1::ReadVersionRequest& ver
   return status;
 }
 
-// `client` must outlive it.
-VersionPages::OneSide SideOf(rpc::Client& client, const VersionPages::Options& options, Side side) {
-  const v1::Version& version = options.versions[IndexOf(side)];
+}  // namespace
+
+VersionPages::OneSide SideOfVersion(rpc::Client& client, const std::string& file,
+                                    const v1::Version& version) {
   v1::ReadVersionRequest request;
-  request.set_name(options.file);
+  request.set_name(file);
   request.set_version(version.version());
-  const std::string name = StrCat(options.file, "@", version.version());
+  const std::string name = StrCat(file, "@", version.version());
   return {name, static_cast<uint64_t>(version.size_bytes()),
           [&client, request, name](uint64_t offset, absl::Span<char> out) {
             return FetchVersion(client, request, name, offset, out);
           }};
 }
 
-}  // namespace
-
 VersionPages::VersionPages(rpc::Client& client, Options options, ExtentSet changed)
-    : VersionPages({SideOf(client, options, Side::kOld), SideOf(client, options, Side::kNew)},
+    : VersionPages({SideOfVersion(client, options.file, options.versions[0]),
+                    SideOfVersion(client, options.file, options.versions[1])},
                    options.page_size_bytes, options.cache_bytes, std::move(changed)) {}
 
 VersionPages::VersionPages(std::array<OneSide, 2> sides, uint32_t page_size_bytes,

@@ -125,6 +125,10 @@ class VersionPages {
   std::function<void()> on_fetch_;
 };
 
+// One version of `file`, which is under the server's root. `client` must outlive it.
+VersionPages::OneSide SideOfVersion(rpc::Client& client, const std::string& file,
+                                    const v1::Version& version);
+
 }  // namespace h5mirror::tools
 
 #endif  // H5MIRROR_H5DIFF_VERSION_PAGES_H_

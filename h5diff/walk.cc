@@ -89,6 +89,7 @@ absl::Status Walk::Loop() {
 }
 
 absl::Status Walk::ComparePair(const Pair& pair) {
+  if (context_.exclude.Covers(pair.path)) return PassBy(pair);
   if (!compared_.insert({pair.old_address, pair.new_address}).second) return absl::OkStatus();
   ++objects_compared_;
   context_.evidence.Begin();
@@ -122,6 +123,45 @@ absl::Status Walk::CompareOpen(const Pair& pair, const OpenObject& one, const Op
   }
   context_.types.clear();
   return EndScope();
+}
+
+absl::Status Walk::PassBy(const Pair& pair) {
+  const std::pair addresses(pair.old_address, pair.new_address);
+  if (!context_.evidence.known() || compared_.contains(addresses) ||
+      !passed_.insert(addresses).second) {
+    return absl::OkStatus();
+  }
+  context_.met_type = false;
+  context_.evidence.Begin();
+  const auto one = OpenAt(files_[0]->id(), pair.old_address, pair.path);
+  const auto other = OpenAt(files_[1]->id(), pair.new_address, pair.path);
+  // What cannot be read stays unexplained: then everything else is looked at.
+  if (!one.ok() || !other.ok()) return DropScope();
+  const bool is_group = one->kind == ObjectKind::kGroup || other->kind == ObjectKind::kGroup;
+  const bool alone = one->link_count == 1 && other->link_count == 1;
+  // What lies below such a group may have another path, which is to be compared.
+  if (is_group && !alone) {
+    context_.evidence.Forget();
+    return DropScope();
+  }
+  if (one->kind != other->kind) {
+    H5M_RETURN_IF_ERROR(DropScope());
+    H5M_RETURN_IF_ERROR(TakeLoneObjects(Side::kOld, pair.path, pair.old_address));
+    return TakeLoneObjects(Side::kNew, pair.path, pair.new_address);
+  }
+  H5M_RETURN_IF_ERROR(ExplainObject(context_, Side::kOld, *one));
+  H5M_RETURN_IF_ERROR(ExplainObject(context_, Side::kNew, *other));
+  explain_ = alone && !context_.met_type;
+  if (is_group) {
+    H5M_ASSIGN_OR_RETURN(const bool noted, NoteTree(pair));
+    if (!noted) H5M_RETURN_IF_ERROR(CompareLinks(pair.path, one->id.get(), other->id.get()));
+  }
+  return EndScope();
+}
+
+absl::Status Walk::DropScope() {
+  context_.evidence.Drop();
+  return context_.pages.error();
 }
 
 absl::Status Walk::EndScope() {
@@ -275,6 +315,7 @@ absl::Status Walk::CompareLinks(const std::string& path, hid_t one, hid_t other)
 absl::Status Walk::CompareLink(uint32_t group, const Link& one, const Link& other) {
   const std::string path = Child(group, other.name);
   if (one.type == H5L_TYPE_HARD && other.type == H5L_TYPE_HARD) {
+    // Excluded ones too: they may have to be passed by.
     if (one.address != other.address) {
       pairs_.push_back({path, one.address, other.address});
     } else if (!compared_.contains({one.address, other.address})) {
@@ -286,7 +327,7 @@ absl::Status Walk::CompareLink(uint32_t group, const Link& one, const Link& othe
     H5M_RETURN_IF_ERROR(TakeLone(Side::kOld, path, one));
     return TakeLone(Side::kNew, path, other);
   }
-  if (one.value == other.value) return absl::OkStatus();
+  if (one.value == other.value || context_.exclude.Covers(path)) return absl::OkStatus();
   Change change;
   change.path = path;
   change.object = LinkText(other.type);
@@ -299,27 +340,35 @@ absl::Status Walk::CompareLink(uint32_t group, const Link& one, const Link& othe
 }
 
 absl::Status Walk::TakeLone(Side side, const std::string& path, const Link& link) {
-  lone_.push_back({side, path, link});
+  const bool excluded = context_.exclude.Covers(path);
+  if (!excluded) lone_.push_back({side, path, link});
   if (link.type != H5L_TYPE_HARD) return absl::OkStatus();
+  if (excluded && !context_.evidence.known()) return absl::OkStatus();
   return TakeLoneObjects(side, path, link.address);
 }
 
 // The object, and all below it.
 absl::Status Walk::TakeLoneObjects(Side side, const std::string& path, uint64_t address) {
-  std::vector<std::pair<std::string, uint64_t>> waiting{{path, address}};
+  struct Waiting {
+    std::string path;
+    uint64_t address;
+    bool alone;
+  };
+  std::vector<Waiting> waiting{{path, address, true}};
   while (!waiting.empty()) {
-    const auto [at, where] = std::move(waiting.back());
+    const auto [at, where, alone] = std::move(waiting.back());
     waiting.pop_back();
     const std::pair<int, uint64_t> key{static_cast<int>(IndexOf(side)), where};
     if (lone_objects_.contains(key)) continue;
-    auto object = TakeLoneObject(side, at, where);
+    auto object = TakeLoneObject(side, at, where, alone);
     if (!object.ok()) {
       H5M_RETURN_IF_ERROR(ReportUnknown(at, object.status()));
       continue;
     }
     for (auto below = object->links.rbegin(); below != object->links.rend(); ++below) {
       if (below->type != H5L_TYPE_HARD) continue;
-      waiting.push_back({StrCat(at == "/" ? "" : at, "/", below->name), below->address});
+      waiting.push_back(
+          {StrCat(at == "/" ? "" : at, "/", below->name), below->address, object->alone});
     }
     lone_objects_[key] = std::move(*object);
   }
@@ -327,18 +376,19 @@ absl::Status Walk::TakeLoneObjects(Side side, const std::string& path, uint64_t 
 }
 
 absl::StatusOr<Walk::LoneObject> Walk::TakeLoneObject(Side side, const std::string& path,
-                                                      uint64_t address) {
+                                                      uint64_t address, bool alone) {
   context_.met_type = false;
   context_.evidence.Begin();
   H5M_ASSIGN_OR_RETURN(const OpenObject object, OpenAt(files_[IndexOf(side)]->id(), address, path));
-  ++objects_compared_;
+  if (!context_.exclude.Covers(path)) ++objects_compared_;
   H5M_RETURN_IF_ERROR(ExplainObject(context_, side, object));
   LoneObject lone{object.kind, DescribeObject(object)};
   if (object.kind == ObjectKind::kGroup) {
     H5M_ASSIGN_OR_RETURN(lone.links, ReadLinks(object.id.get()));
   }
-  // With a further name, or a type that others use, it may be in both versions.
-  explain_ = object.link_count == 1 && !context_.met_type;
+  // With a further name, or a type that others use, it may be in both versions, and all below it.
+  lone.alone = alone && object.link_count == 1;
+  explain_ = lone.alone && !context_.met_type;
   H5M_RETURN_IF_ERROR(EndScope());
   return lone;
 }
@@ -351,6 +401,7 @@ Walk::LoneObject* Walk::FindLoneObject(Side side, const Link& link) {
 }
 
 void Walk::FindMoves() {
+  if (!context_.one_file) return;
   std::sort(lone_.begin(), lone_.end(),
             [](const Lone& a, const Lone& b) { return a.path < b.path; });
   std::map<uint64_t, const Lone*> gone;
@@ -393,6 +444,7 @@ void Walk::ReportLone(const Lone& lone) {
   while (!waiting.empty()) {
     const auto [path, link] = std::move(waiting.back());
     waiting.pop_back();
+    if (context_.exclude.Covers(path)) continue;
     const bool added = lone.side == Side::kNew;
     Change change;
     change.kind = added ? ChangeKind::kAdded : ChangeKind::kRemoved;
@@ -420,6 +472,7 @@ void Walk::ReportLone(const Lone& lone) {
 
 absl::Status Walk::ReportUnknown(const std::string& path, const absl::Status& status) {
   H5M_RETURN_IF_ERROR(context_.pages.error());
+  if (context_.exclude.Covers(path)) return DropScope();
   Change change;
   change.kind = ChangeKind::kUnknown;
   change.path = path;

@@ -72,6 +72,7 @@ class Walk {
     ObjectKind kind = ObjectKind::kOther;
     std::string text;
     std::vector<Link> links{};  // of a group
+    bool alone = true;          // this is its only name, and the same is true of all above
     bool listed = false;
   };
   using LoneObjects = absl::flat_hash_map<std::pair<int, uint64_t>, LoneObject>;
@@ -80,11 +81,16 @@ class Walk {
   absl::Status Loop();
   absl::Status ComparePair(const Pair& pair);
   absl::Status CompareOpen(const Pair& pair, const OpenObject& one, const OpenObject& other);
+  // Takes down what an excluded object holds in both versions, so that the walk may end all the
+  // same. Of a group also what its links lead to, when it is met.
+  absl::Status PassBy(const Pair& pair);
   // True where it was enough to note the group's tree for later.
   absl::StatusOr<bool> NoteTree(const Pair& pair);
   absl::StatusOr<std::optional<hdf5::SymbolTable>> FindSymbolTable(Side side, uint64_t address);
   // Ends what Begin() of the evidence began.
   absl::Status EndScope();
+  // The same, and explains nothing. Errors: of the source.
+  absl::Status DropScope();
   absl::Status CompareLinks(const std::string& path, hid_t one, hid_t other);
   absl::Status CompareLink(uint32_t group, const Link& one, const Link& other);
   absl::Status CompareNotedLinks(Group& group);
@@ -95,7 +101,9 @@ class Walk {
   uint64_t CostOf(const Item& item) const;
   absl::Status TakeLone(Side side, const std::string& path, const Link& link);
   absl::Status TakeLoneObjects(Side side, const std::string& path, uint64_t address);
-  absl::StatusOr<LoneObject> TakeLoneObject(Side side, const std::string& path, uint64_t address);
+  // `alone`: no other name leads there by way of a group above.
+  absl::StatusOr<LoneObject> TakeLoneObject(Side side, const std::string& path, uint64_t address,
+                                            bool alone);
   LoneObject* FindLoneObject(Side side, const Link& link);
   // Links to one object under an old and a new name.
   void FindMoves();
@@ -114,6 +122,7 @@ class Walk {
   std::priority_queue<Item> items_;
   std::vector<Group> groups_;
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> compared_;
+  absl::flat_hash_set<std::pair<uint64_t, uint64_t>> passed_;  // excluded
   LoneObjects lone_objects_;
   std::vector<Lone> lone_;
   bool explain_ = true;  // what the current pair or object reads is its own alone

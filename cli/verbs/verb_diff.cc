@@ -1,10 +1,13 @@
-// h5mirror diff: what differs between two versions of a file.
+// h5mirror diff: what differs between two versions of a file, or between two files.
 #include "cli/verbs/verb_diff.h"
 
+#include <limits>
 #include <memory>
 
+#include "base/cli_checks.h"
 #include "base/strings.h"
 #include "cli/context/file_at_version.h"
+#include "cli/context/path_globs.h"
 #include "cli/verbs/hdf5_runners.h"
 #include "cli/verbs/verbs.h"
 
@@ -23,11 +26,29 @@ absl::StatusOr<int> EndOf(Context& context, const absl::StatusOr<int>& result) {
 void AddDiff(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
              const DiffRunner& runner, Action& action) {
   auto options = std::make_shared<DiffOptions>();
-  CLI::App* verb = app.add_subcommand("diff", "Tell what differs between two versions");
-  verb->add_option("FILE@OLD", options->old_version, kVersionHelp)->required();
+  CLI::App* verb =
+      app.add_subcommand("diff", "Tell what differs between two versions, or between two files");
+  verb->add_option("FILE@OLD", options->old_version,
+                   StrCat(kVersionHelp, "; without a version: a local file as it is"))
+      ->required();
   verb->add_option("FILE@NEW", options->new_version,
-                   "the version to compare it with (default: the newest)");
-  verb->add_flag("--pages", options->pages, "list the pages whose bytes differ, not the objects");
+                   "what to compare it with, also of another file (default: the newest version)");
+  CLI::Option* pages = verb->add_flag("--pages", options->pages,
+                                      "list the pages whose bytes differ, not the objects");
+  verb->add_option("--exclude", options->exclude,
+                   StrCat("neither compare nor list what lies at or below these paths: ",
+                          kPathGlobHelp, "; may be repeated"))
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->excludes(pages);
+  const auto tolerance = AnyNumber(0, std::numeric_limits<double>::max());
+  verb->add_option("--rtol", options->relative_tolerance,
+                   "numbers are equal if |old - new| <= ATOL + RTOL * |new| (default: 0)")
+      ->check(tolerance)
+      ->excludes(pages);
+  verb->add_option("--atol", options->absolute_tolerance, "the ATOL of that (default: 0)")
+      ->check(tolerance)
+      ->excludes(pages);
   verb->add_flag("--full", options->full,
                  "look at every object, also where the changed bytes prove that it is the same");
   verb->add_flag("--stats", options->stats, "say what was read");

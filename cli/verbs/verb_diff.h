@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "cli/context/context.h"
@@ -14,8 +15,11 @@ namespace h5mirror::tools {
 inline constexpr char kDiffHelperFile[] = "h5mirror-diff";
 
 struct DiffOptions {
-  std::string old_version;  // FILE@VERSION
-  std::string new_version;  // empty: the newest of the same file
+  std::string old_version;           // FILE@VERSION, or a local file
+  std::string new_version;           // the same; empty: the newest of the same file
+  std::vector<std::string> exclude;  // patterns of paths, see PathGlobs
+  double absolute_tolerance = 0;
+  double relative_tolerance = 0;
   bool pages = false;
   bool full = false;
   bool stats = false;

@@ -118,6 +118,15 @@ def test_an_object_with_several_names_is_told_once_and_never_missed(base):
     assert [key[3] for key in found if key[0] == "changed"] == ["units"]
 
 
+def test_a_new_name_of_a_group_hides_no_change_below_it(base):
+    edit(base, "f['again'] = f['g']\nf['g/temp'].attrs['units'] = 'F'\nf['g/image'][3, 3] = 9")
+    for more in ((), ("--full",)):
+        found, _ = diff(base, "run.h5@1", *more)
+        told = {(key[0], key[2], key[3]) for key in found}
+        assert {("changed", "attribute", "units"), ("changed", "data", "")} <= told, found
+        assert ("added", "/again", "", "") in found, found
+
+
 def test_a_file_made_again_is_compared_by_its_objects(base):
     base.py(BASE)
     base.settle("run.h5")
@@ -159,7 +168,7 @@ def test_pages_tells_bytes(base):
 def test_trouble_is_neither_equal_nor_different(base):
     assert base.cli("diff", "run.h5@7").code == 3
     assert base.cli("diff", "run.h5").code == 2
-    assert base.cli("diff", "run.h5@1", "other.h5@1").code == 2
+    assert base.cli("diff", "run.h5@1", "other.h5@1").code == 3
     assert base.cli("diff", "run.h5@1", "run.h5@1").code == 0
 
 
