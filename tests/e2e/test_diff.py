@@ -118,6 +118,15 @@ def test_an_object_with_several_names_is_told_once_and_never_missed(base):
     assert [key[3] for key in found if key[0] == "changed"] == ["units"]
 
 
+def test_a_text_in_the_place_of_one_as_long_is_told(base):
+    """The element's own bytes, which lead to the text, are the same."""
+    edit(base, "f.create_dataset('word', data=['first'], dtype=h5py.string_dtype(), chunks=(1,), maxshape=(None,))")
+    edit(base, "f['word'][0] = 'other'")
+    for more in ((), ("--full",)):
+        found, _ = diff(base, "run.h5@2", *more)
+        assert list(found) == [("changed", "/word", "data", "")]
+
+
 def test_a_new_name_of_a_group_hides_no_change_below_it(base):
     edit(base, "f['again'] = f['g']\nf['g/temp'].attrs['units'] = 'F'\nf['g/image'][3, 3] = 9")
     for more in ((), ("--full",)):
