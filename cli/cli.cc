@@ -94,7 +94,8 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddGlobalFlags(app, flags);
   AddLs(app, context, action);
   AddStatus(app, context, action);
-  AddLog(app, context, action);
+  AddLog(app, context, arguments, runners.log_object, action);
+  AddBlame(app, context, arguments, runners.blame, action);
   AddShow(app, context, action);
   AddDiff(app, context, arguments, runners.diff, action);
   AddTag(app, context, action);

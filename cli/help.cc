@@ -21,13 +21,17 @@ const std::map<std::string_view, std::string_view>& Examples() {
        "h5mirror status --wait=30 run.h5"},
       {"log",
        "h5mirror log run.h5\n"
-       "h5mirror log run.h5 --since 'yesterday 14:00' -n 20"},
+       "h5mirror log run.h5 --since 'yesterday 14:00' -n 20\n"
+       "h5mirror log run.h5:/entry/data"},
+      {"blame", "h5mirror blame run.h5:/entry/data"},
       {"show",
        "h5mirror show run.h5@12\n"
        "h5mirror show run.h5@tag:published"},
       {"diff",
        "h5mirror diff run.h5@latest-1\n"
-       "h5mirror diff --pages run.h5@11 run.h5@12"},
+       "h5mirror diff --pages run.h5@11 run.h5@12\n"
+       "h5mirror diff run.h5@12 --exclude '/scratch/*' --rtol 1e-6\n"
+       "h5mirror diff run.h5@12 second.h5@latest"},
       {"tag",
        "h5mirror tag run.h5@12 published\n"
        "h5mirror tag --force run.h5@latest published"},

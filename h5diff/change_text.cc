@@ -28,9 +28,13 @@ std::string RangeText(const Change& change, const ElementRange& range) {
   return place + text;
 }
 
+std::string DataSummary(const Change& change) {
+  return StrCat("data: ", Counted(change.element_count, "element"), " in ",
+                Counted(change.range_count, change.chunked ? "chunk" : "run"));
+}
+
 std::string DataText(const Change& change) {
-  std::string text = StrCat("data: ", Counted(change.element_count, "element"), " in ",
-                            Counted(change.range_count, change.chunked ? "chunk" : "run"));
+  std::string text = DataSummary(change);
   const size_t shown = std::min(change.ranges.size(), kRangesShown);
   for (size_t i = 0; i < shown; ++i) {
     StrAppend(&text, "\n      ", RangeText(change, change.ranges[i]));
@@ -83,6 +87,12 @@ std::string ChangeText(const Change& change) {
     default:
       return StrCat("~ ", path, "  ", PropertyText(change));
   }
+}
+
+std::string ChangeSummary(const Change& change) {
+  // A group's links are other objects' paths.
+  if (change.kind != ChangeKind::kChanged || change.what == "link") return ChangeText(change);
+  return change.what == "data" ? DataSummary(change) : PropertyText(change);
 }
 
 Json ChangeToJson(const Change& change) {

@@ -16,6 +16,8 @@ namespace h5mirror::tools {
 //   ~ /g/temp  attribute units: "K" -> "C"
 //   ? /g/x  data cannot be read: ...
 std::string ChangeText(const Change& change);
+// The same on one line, where the object's own path is known: `data: 4 elements in 2 chunks`.
+std::string ChangeSummary(const Change& change);
 // Keys are listed in h5mirror.1.md.
 Json ChangeToJson(const Change& change);
 

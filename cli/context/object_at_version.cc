@@ -1,5 +1,7 @@
 #include "cli/context/object_at_version.h"
 
+#include <filesystem>
+
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -48,6 +50,16 @@ absl::StatusOr<ObjectAtVersion> ParseObjectAtVersion(std::string_view text, absl
     return absl::InvalidArgumentError(StrCat("'", text, "' names no version: ", kForm));
   }
   return why_not;
+}
+
+std::optional<ObjectInFile> ParseObjectInFile(const std::string& text) {
+  const size_t mark = text.find(kPathMark);
+  if (mark == 0 || mark == std::string::npos) return std::nullopt;
+  std::error_code error;
+  if (std::filesystem::exists(text, error)) return std::nullopt;
+  absl::StatusOr<std::string> path = PathInFile(std::string_view(text).substr(mark + 1));
+  if (!path.ok()) return std::nullopt;
+  return ObjectInFile{text.substr(0, mark), *std::move(path)};
 }
 
 }  // namespace h5mirror::tools

@@ -51,5 +51,19 @@ TEST(PathInFileTest, APathBeginsWithTheRoot) {
   EXPECT_TRUE(absl::IsInvalidArgument(PathInFile(std::string_view("/a\0b", 4)).status()));
 }
 
+TEST(ObjectInFileTest, ThePathBeginsAtTheFirstMark) {
+  const auto found = ParseObjectInFile("node7/run.h5:/g//d/./x:/y");
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->file, "node7/run.h5");
+  EXPECT_EQ(found->path, "/g/d/x:/y");
+  EXPECT_EQ(ParseObjectInFile("run.h5:/")->path, "/");
+}
+
+TEST(ObjectInFileTest, AFileAloneNamesNoObject) {
+  for (const char* text : {"run.h5", "/data/run.h5", "a:b.h5", ":/g", ""}) {
+    EXPECT_FALSE(ParseObjectInFile(text).has_value()) << text;
+  }
+}
+
 }  // namespace
 }  // namespace h5mirror::tools

@@ -1,4 +1,6 @@
-// h5mirror log: the versions of a file, newest first.
+// h5mirror log: the versions of a file, or those in which an object of it changed, newest first.
+#include "cli/verbs/verb_log.h"
+
 #include <algorithm>
 #include <memory>
 
@@ -9,6 +11,7 @@
 #include "base/strings.h"
 #include "cli/context/connected_file.h"
 #include "cli/context/file_at_version.h"
+#include "cli/context/object_at_version.h"
 #include "cli/output/text.h"
 #include "cli/verbs/verbs.h"
 
@@ -46,28 +49,6 @@ void AddVersion(const v1::Version& version, absl::TimeZone zone, Table& table) {
                 StrCat(version.changed_pages())});
 }
 
-// The first page of what is asked for.
-absl::StatusOr<v1::ListVersionsRequest> FirstRequest(Context& context, const Options& options) {
-  v1::ListVersionsRequest request;
-  absl::Time since = absl::InfinitePast();
-  if (!options.since.empty()) {
-    H5M_ASSIGN_OR_RETURN(const TimeSpec spec, ParseTimeSpec(options.since, context.streams().zone));
-    NoteLocalTime(context, spec);
-    since = spec.begin;
-    *request.mutable_since_time() = ToProto(since);
-  }
-  if (!options.until.empty()) {
-    H5M_ASSIGN_OR_RETURN(const TimeSpec spec, ParseTimeSpec(options.until, context.streams().zone));
-    if (spec.time < since) {
-      return absl::InvalidArgumentError(
-          StrCat("--until ", options.until, " is before --since ", options.since));
-    }
-    NoteLocalTime(context, spec);
-    *request.mutable_until_time() = ToProto(spec.time);
-  }
-  return request;
-}
-
 // Why versions are missing, where the server dropped some early or makes none.
 absl::StatusOr<std::string> HistoryNotice(rpc::Client& client, const std::string& name) {
   v1::GetFileRequest request;
@@ -87,7 +68,8 @@ absl::Status NotLogged(Context& context, const std::string& file, const absl::St
 }
 
 absl::StatusOr<int> RunLog(Context& context, const Options& options) {
-  H5M_ASSIGN_OR_RETURN(v1::ListVersionsRequest request, FirstRequest(context, options));
+  H5M_ASSIGN_OR_RETURN(v1::ListVersionsRequest request,
+                       VersionsRequest(context, options.since, options.until));
   H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
   Table table = MakeTable();
   Json versions = Json::array();
@@ -123,17 +105,53 @@ absl::StatusOr<int> RunLog(Context& context, const Options& options) {
 
 }  // namespace
 
-void AddLog(CLI::App& app, Context& context, Action& action) {
+absl::StatusOr<v1::ListVersionsRequest> VersionsRequest(Context& context, const std::string& since,
+                                                        const std::string& until) {
+  v1::ListVersionsRequest request;
+  absl::Time begin = absl::InfinitePast();
+  if (!since.empty()) {
+    H5M_ASSIGN_OR_RETURN(const TimeSpec spec, ParseTimeSpec(since, context.streams().zone));
+    NoteLocalTime(context, spec);
+    begin = spec.begin;
+    *request.mutable_since_time() = ToProto(begin);
+  }
+  if (!until.empty()) {
+    H5M_ASSIGN_OR_RETURN(const TimeSpec spec, ParseTimeSpec(until, context.streams().zone));
+    if (spec.time < begin) {
+      return absl::InvalidArgumentError(StrCat("--until ", until, " is before --since ", since));
+    }
+    NoteLocalTime(context, spec);
+    *request.mutable_until_time() = ToProto(spec.time);
+  }
+  return request;
+}
+
+void AddLog(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+            const ObjectLogRunner& runner, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("log", "List the versions of a file, newest first");
-  verb->add_option("FILE", options->file, kFileHelp)->required();
+  CLI::App* verb = app.add_subcommand(
+      "log", "List the versions of a file, or those that changed an object of it, newest first");
+  verb->add_option("FILE[:/PATH]", options->file,
+                   StrCat(kFileHelp, "; with a path, the object in it that the list is about"))
+      ->required();
   verb->add_option("--since", options->since,
                    "only versions of this time or later: 2026-11-03T14:00[Z|+hh:mm], 2026-11-03, "
                    "'yesterday 14:00' or '2h ago'; local without a zone");
   verb->add_option("--until", options->until, "only versions of this time or earlier");
   verb->add_option("-n,--limit", options->limit, "at most this many versions (default: all)")
       ->check(WholeNumber(1));
-  OnVerb(*verb, context, action, options, RunLog);
+  verb->callback([&context, &action, &arguments, &runner, options] {
+    action = [&context, &arguments, &runner, options]() -> absl::StatusOr<int> {
+      const std::optional<ObjectInFile> object = ParseObjectInFile(options->file);
+      if (!object) return RunLog(context, *options);
+      if (runner == nullptr) return RunHdf5Helper("log FILE:/PATH", arguments);
+      return runner(context, {.file = object->file,
+                              .path = object->path,
+                              .since = options->since,
+                              .until = options->until,
+                              .limit = options->limit});
+    };
+  });
 }
 
 }  // namespace h5mirror::tools

@@ -31,9 +31,12 @@ void OnVerb(CLI::App& verb, Context& context, Action& action, std::shared_ptr<Op
 // Each adds its verb to `app`; parsing that verb sets `action`. All arguments outlive the run.
 void AddLs(CLI::App& app, Context& context, Action& action);
 void AddStatus(CLI::App& app, Context& context, Action& action);
-void AddLog(CLI::App& app, Context& context, Action& action);
-void AddShow(CLI::App& app, Context& context, Action& action);
 // `arguments` are all of the command line; no `runner`: the helper program gets them.
+void AddLog(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+            const ObjectLogRunner& runner, Action& action);
+void AddBlame(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+              const ObjectLogRunner& runner, Action& action);
+void AddShow(CLI::App& app, Context& context, Action& action);
 void AddDiff(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
              const DiffRunner& runner, Action& action);
 void AddTag(CLI::App& app, Context& context, Action& action);

@@ -1,0 +1,211 @@
+"""`log FILE:/PATH` and `blame`: what became of one object from version to version, and what the answer costs."""
+
+import json
+
+import pytest
+
+
+def edit(site, text):
+    """One more version of run.h5, changed by a script that has it open as f."""
+    lines = "\n".join("        " + line for line in text.strip().splitlines())
+    site.py("\n    with h5py.File('run.h5', 'a') as f:\n" + lines)
+    site.settle("run.h5")
+
+
+@pytest.fixture
+def history(site):
+    """Versions 1 to 8 of run.h5."""
+    edit(site, "f.create_dataset('other', data=np.arange(100))")
+    edit(site, "d = f.create_dataset('g/temp', data=np.arange(10000.0), chunks=(100,), maxshape=(None,))\n"
+               "d.attrs['units'] = 'K'\nd.attrs['scale'] = 1.0")
+    edit(site, "f['other'][3] = 7")
+    edit(site, "f['g/temp'][5:8] = -1")
+    edit(site, "f['g/temp'].attrs['units'] = 'C'\nf['g/temp'].attrs['new'] = [1, 2]")
+    edit(site, "f['g/temp'].resize((10100,))\ndel f['g/temp'].attrs['new']")
+    edit(site, "f['g/more'] = 5")
+    edit(site, "del f['g/temp']")
+    assert site.versions("run.h5") == list(range(1, 9))
+    return site
+
+
+def log(site, path, *flags):
+    """The events as (version, event, changes), newest first; the whole document."""
+    document = site.json("log", f"run.h5:{path}", *flags)
+    return [(each["version"]["version"], each["event"],
+             sorted(change.get("name") or change.get("what") or change["path"] for change in each["changes"]))
+            for each in document["events"]], document
+
+
+ALL = [(8, "went", []), (6, "changed", ["new", "shape"]), (5, "changed", ["new", "units"]), (4, "changed", ["data"]),
+       (2, "appeared", [])]
+
+
+def test_each_change_of_an_object_is_told_and_no_other(history):
+    events, document = log(history, "/g/temp")
+    assert events == ALL
+    assert document["complete"] and document["versions_seen"] == 8, document
+    assert document["events"][0]["before"] == 7
+    assert document["events"][3]["changes"][0]["elements"] == 3
+    text = history.cli("log", "run.h5:/g/temp").ok().out
+    for words in ("went: dataset float64 (10100,), last seen in version 7", 'attribute units: "K" -> "C"',
+                  "data: 3 elements in 1 chunk", "appeared: dataset float64 (10000,)"):
+        assert words in text, text
+
+
+def test_versions_that_left_it_alone_are_not_opened(history):
+    _, document = log(history, "/other")
+    assert [each["version"]["version"] for each in document["events"]] == [3, 1], document
+    for n in range(30):
+        edit(history, f"f['g/more'][()] = {n + 100}")
+    _, later = log(history, "/other")
+    assert later["versions_seen"] == document["versions_seen"] + 30
+    assert later["versions_opened"] <= document["versions_opened"] + 2, later
+
+
+def test_limit_and_times_choose_what_is_told(history):
+    assert log(history, "/g/temp", "-n", "2")[0] == ALL[:2]
+    times = {each["version"]: each["time"] for each in history.log("run.h5")}
+    events, document = log(history, "/g/temp", "--since", times[5])
+    assert events == ALL[:3] and not document["complete"], events
+    assert log(history, "/g/temp", "--until", times[5])[0] == ALL[2:]
+    assert log(history, "/g/temp", "--since", times[4], "--until", times[5])[0] == ALL[2:4]
+
+
+def test_a_replaced_object_and_one_that_came_back(history):
+    edit(history, "f['g/temp'] = np.arange(5)")
+    edit(history, "f['new'] = np.arange(6)\ndel f['g/temp']\nf.move('new', 'g/temp')")
+    edit(history, "del f['g/temp']\nf.create_group('g/temp')")
+    events, _ = log(history, "/g/temp")
+    assert [event[:2] for event in events][:3] == [(11, "replaced"), (10, "replaced"), (9, "appeared")], events
+    assert events[3:] == ALL
+
+
+def test_of_a_group_attributes_and_links_count(history):
+    events, _ = log(history, "/g")
+    assert events == [(8, "changed", ["link"]), (7, "changed", ["link"]), (2, "appeared", [])]
+    edit(history, "f['g'].attrs['title'] = 'x'")
+    assert log(history, "/g")[0][0] == (9, "changed", ["title"])
+    assert log(history, "/")[0][-1] == (1, "appeared", [])
+
+
+def test_soft_links_are_followed_and_others_are_objects(history):
+    edit(history, "f['g/temp'] = np.arange(5)\nf['to'] = h5py.SoftLink('/g')\nf['away'] = h5py.ExternalLink('x.h5', '/x')")
+    edit(history, "f['g/temp'][0] = 9")
+    assert log(history, "/to/temp")[0][0] == (10, "changed", ["data"])
+    events, document = log(history, "/away")
+    assert events == [(9, "appeared", [])], events
+    assert document["events"][0]["object"] == "external link to x.h5:/x"
+
+
+@pytest.mark.parametrize("more", ["", ", chunks=(1,), maxshape=(None,)"])
+def test_texts_that_are_written_again_are_seen(site, more):
+    edit(site, f"f.create_dataset('word', data=['first'], dtype=h5py.string_dtype(){more})")
+    for word in ("other", "third", "third"):
+        edit(site, f"f['word'][0] = '{word}'\nf.attrs['n'] = np.random.rand()")
+    events, _ = log(site, "/word")
+    assert events == [(3, "changed", ["data"]), (2, "changed", ["data"]), (1, "appeared", [])]
+
+
+def test_a_file_made_again_is_followed(history):
+    edit(history, "f['x'] = 1")
+    history.py("""
+        with h5py.File("run.h5", "w") as f:
+            f["pad"] = np.arange(100)
+            f["other"] = np.arange(100)
+            f["other"][3] = 7
+            f["x"] = 2
+    """)
+    history.settle("run.h5")
+    assert log(history, "/x")[0] == [(10, "changed", ["data"]), (9, "appeared", [])]
+    assert [event[0] for event in log(history, "/other")[0]] == [3, 1], "equal values"
+
+
+def test_versions_that_were_dropped_are_not_guessed(history):
+    history.cli("prune", "run.h5", "--keep-last", "4").ok()
+    events, _ = log(history, "/g/temp")
+    assert events == [(8, "went", []), (6, "changed", ["new", "shape"]), (5, "first_seen", [])]
+
+
+@pytest.mark.parametrize("words, code, said", [
+    (("log", "run.h5:/none"), 3, "has no /none in any of the 8 versions"), (("log", "none.h5:/g"), 3, "none.h5"),
+    (("blame", "run.h5"), 2, "names no object"), (("blame", "run.h5:/g/temp"), 3, "run.h5@8 has no object /g/temp"),
+    (("blame", "none.h5:/g"), 3, "none.h5")])
+def test_what_cannot_be_is_named(history, words, code, said):
+    result = history.cli(*words)
+    assert result.code == code and said in result.err, result.describe()
+
+
+def blame(site, path):
+    document = site.json("blame", f"run.h5:{path}")
+    return {each["name"]: (each["value"], each["version"]["version"], each["or_earlier"])
+            for each in document["attributes"]}
+
+
+def test_blame_names_the_version_behind_each_attribute(site):
+    edit(site, "f['d'] = 1\nf['d'].attrs['a'] = 1\nf['d'].attrs['b'] = 'x'")
+    edit(site, "f['d'].attrs['b'] = 'y'")
+    edit(site, "f['d'].attrs['c'] = 2.5\nf['other'] = 1")
+    edit(site, "f['d'].attrs['a'] = 1\nf['other'][()] = 2")
+    assert blame(site, "/d") == {"a": ("int64 1", 1, False), "b": ('string "y"', 2, False), "c": ("float64 2.5", 3, False)}
+    text = site.cli("blame", "run.h5:/d").ok().out
+    assert text.splitlines()[0].split()[:3] == ["ATTRIBUTE", "VALUE", "VERSION"], text
+    edit(site, "f['new'] = 1\nf['new'].attrs['b'] = 'y'\ndel f['d']\nf.move('new', 'd')")
+    assert {name: found[1] for name, found in blame(site, "/d").items()} == {"b": 5}
+    assert site.cli("blame", "run.h5:/other").ok().out == "/other has no attributes\n"
+
+
+def test_blame_says_where_older_versions_are_gone(site):
+    edit(site, "f['d'] = 1\nf['d'].attrs['a'] = 1")
+    edit(site, "f['d'].attrs['b'] = 1")
+    edit(site, "f['d'].attrs['c'] = 1")
+    site.cli("prune", "run.h5", "--keep-last", "2").ok()
+    assert {name: found[1:] for name, found in blame(site, "/d").items()} == {
+        "a": (2, True), "b": (2, True), "c": (3, False)}
+
+
+RANDOM = """
+    import random
+    r = random.Random({seed})
+    with h5py.File("run.h5", "a", libver={libver}) as f:
+        for _ in range(r.randrange(1, 4)):
+            name = "d%d" % r.randrange(6)
+            what = r.randrange(6)
+            if name not in f:
+                f.create_dataset(name, data=np.arange(r.randrange(50, 2000)), chunks=r.choice([None, (50,)]))
+            elif what == 0:
+                del f[name]
+            elif what in (1, 2):
+                f[name].attrs["a%d" % r.randrange(3)] = r.randrange(3)
+            elif what == 3:
+                f[name].attrs["s%d" % r.randrange(3)] = "v%d" % r.randrange(1000)
+            else:
+                f[name][r.randrange(f[name].shape[0])] = r.randrange(100)
+"""
+
+
+@pytest.mark.limit(200)
+@pytest.mark.parametrize("libver", ["'earliest'", "'latest'"])
+def test_the_log_says_what_diffs_of_neighbours_say(site, libver):
+    """Random edits: each version that `diff --full` says has changed an object is in its log, and no other."""
+    import os
+    import random
+
+    seed = int(os.environ.get("H5M_SEED", random.randrange(10**6)))
+    print(f"H5M_SEED={seed}")
+    for step in range(16):
+        site.py(RANDOM.format(seed=seed + step, libver=libver))
+    site.settle("run.h5")
+    versions = site.versions("run.h5")
+    told = {}
+    for one, other in zip(versions, versions[1:]):
+        document = json.loads(site.cli("diff", "--full", f"run.h5@{one}", f"run.h5@{other}", "--json").out)
+        for change in document["changes"]:
+            assert change["change"] != "unknown", change
+            for path in {change["path"], change.get("old_path", change["path"])}:
+                told.setdefault(path, set()).add(other)
+    for path in {f"/d{n}" for n in range(6)} & set(told):
+        events, _ = log(site, path)
+        # An object in another one's place may be equal to it: that is a change here, and none of `diff`.
+        logged = {version for version, event, changes in events
+                  if version != versions[0] and (event != "replaced" or changes)}
+        assert logged == told[path], f"seed {seed}, libver {libver}, {path}: {events}"
