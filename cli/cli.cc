@@ -96,6 +96,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddStatus(app, context, action);
   AddLog(app, context, arguments, runners.log_object, action);
   AddBlame(app, context, arguments, runners.blame, action);
+  AddFind(app, context, arguments, runners.find, action);
   AddShow(app, context, action);
   AddDiff(app, context, arguments, runners.diff, action);
   AddTag(app, context, action);

@@ -24,6 +24,9 @@ const std::map<std::string_view, std::string_view>& Examples() {
        "h5mirror log run.h5 --since 'yesterday 14:00' -n 20\n"
        "h5mirror log run.h5:/entry/data"},
       {"blame", "h5mirror blame run.h5:/entry/data"},
+      {"find",
+       "h5mirror find '/entry/*' node7/data --attr units=K\n"
+       "h5mirror find '**/calibration' run.h5 --every-version"},
       {"show",
        "h5mirror show run.h5@12\n"
        "h5mirror show run.h5@tag:published"},

@@ -16,6 +16,7 @@ namespace {
 using hdf5::Handle;
 
 constexpr size_t kValueTextMax = 60;
+constexpr size_t kWholeValueTextMax = 64 << 10;
 constexpr uint64_t kAttributeBytesMax = 256 << 20;
 
 // An error of the source ends the comparison; what HDF5 cannot read is a finding.
@@ -318,6 +319,17 @@ absl::StatusOr<std::vector<AttributeText>> ReadAttributeTexts(hid_t object) {
                                           : StrCat("? ", ToStd(attribute.status().message()))});
   }
   return texts;
+}
+
+absl::StatusOr<std::string> ReadAttributeValue(hid_t object, const std::string& name) {
+  H5M_ASSIGN_OR_RETURN(const Attribute attribute, ReadAttribute(object, name));
+  if (!attribute.values || attribute.values->count() == 0) {
+    return absl::NotFoundError(StrCat(name, " has no value"));
+  }
+  if (attribute.values->count() > 1) {
+    return ValuesText(attribute.type.get(), *attribute.values, kWholeValueTextMax);
+  }
+  return PlainText(attribute.type.get(), attribute.values->element(0), kWholeValueTextMax);
 }
 
 void TakeFootprint(const OpenObject& object, uint64_t base_offset, Footprint& footprint) {

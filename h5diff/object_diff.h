@@ -44,6 +44,10 @@ struct AttributeText {
 // By name, in byte order. Errors: what HDF5 says of the list; a value that cannot be read says so.
 absl::StatusOr<std::vector<AttributeText>> ReadAttributeTexts(hid_t object);
 
+// The value alone and whole: a text without quotes, a number, others as findings show them.
+// kNotFound: it has none. Errors: what HDF5 says.
+absl::StatusOr<std::string> ReadAttributeValue(hid_t object, const std::string& name);
+
 // Reads all that belongs to an object but for the elements of a dataset, and adds to `footprint`
 // where those are. An observer of the file sees the reads. Elements that lead to others are read
 // too, if they are few. What cannot be read makes the footprint unbounded.

@@ -409,6 +409,14 @@ std::string ElementText(hid_t memory_type, const std::byte* element, size_t leng
   }
 }
 
+std::string PlainText(hid_t memory_type, const std::byte* element, size_t length_max) {
+  if (H5Tget_class(memory_type) != H5T_STRING) {
+    return ElementText(memory_type, element, length_max);
+  }
+  return std::string(IsVariable(memory_type) ? VariableString(element)
+                                             : FixedString(memory_type, element));
+}
+
 std::string ValuesText(hid_t memory_type, const Values& values, size_t length_max) {
   const hid_t type = memory_type;
   return ListText('[', ']', values.count(), length_max, [&](size_t i, size_t left) {

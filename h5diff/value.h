@@ -60,6 +60,8 @@ bool SameElement(hid_t memory_type, const std::byte* one, const std::byte* other
 
 // At most about `length_max` characters; "..." where something was left out.
 std::string ElementText(hid_t memory_type, const std::byte* element, size_t length_max);
+// The same, but a string as it is.
+std::string PlainText(hid_t memory_type, const std::byte* element, size_t length_max);
 std::string ValuesText(hid_t memory_type, const Values& values, size_t length_max);
 
 }  // namespace h5mirror::tools

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "cli/context/context.h"
 #include "cli/verbs/verb_diff.h"
+#include "cli/verbs/verb_find.h"
 #include "cli/verbs/verb_log.h"
 #include "rpc/client.h"
 #include "sync/cut_changes.h"
@@ -36,6 +37,7 @@ struct Hdf5Runners {
   CutComparerFactory compare_cuts = nullptr;
   ObjectLogRunner log_object = nullptr;
   ObjectLogRunner blame = nullptr;
+  FindRunner find = nullptr;
 };
 
 // Runs the helper, which reads `arguments` with the same code, in this process's place; its exit

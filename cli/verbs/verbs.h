@@ -36,6 +36,8 @@ void AddLog(CLI::App& app, Context& context, const std::vector<std::string>& arg
             const ObjectLogRunner& runner, Action& action);
 void AddBlame(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
               const ObjectLogRunner& runner, Action& action);
+void AddFind(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
+             const FindRunner& runner, Action& action);
 void AddShow(CLI::App& app, Context& context, Action& action);
 void AddDiff(CLI::App& app, Context& context, const std::vector<std::string>& arguments,
              const DiffRunner& runner, Action& action);

@@ -33,13 +33,6 @@ def diff(site, *arguments, code=1):
     return found, document
 
 
-def edit(site, text):
-    """One more version of run.h5, changed by a script that has it open as f."""
-    lines = "\n".join("        " + line for line in text.strip().splitlines())
-    site.py("\n    with h5py.File('run.h5', 'r+') as f:\n" + lines)
-    site.settle("run.h5")
-
-
 @pytest.fixture
 def base(site):
     site.py(BASE)
@@ -67,7 +60,7 @@ EDITS = {
 
 @pytest.mark.parametrize("text", EDITS)
 def test_each_kind_of_change_is_told(base, text):
-    edit(base, text)
+    base.edit("run.h5", text)
     expected = EDITS[text]
     versions = base.versions("run.h5")
     if len(versions) == 1:  # Written with what was there: not even a version.
@@ -82,7 +75,7 @@ def test_each_kind_of_change_is_told(base, text):
 
 
 def test_data_is_told_by_chunk_and_run(base):
-    edit(base, """
+    base.edit("run.h5", """
 f['g/image'][12, 30:33] = 8
 f['g/image'][95, 95] = 9
 f['g/temp'][10:20] = 0
@@ -104,15 +97,15 @@ f['g/log'].resize((3,)); f['g/log'][2] = 'three'
 
 
 def test_a_moved_link_and_its_change_are_told(base):
-    edit(base, "f.move('g/temp', 'warm')\nf['warm'].attrs['units'] = 'F'")
+    base.edit("run.h5", "f.move('g/temp', 'warm')\nf['warm'].attrs['units'] = 'F'")
     found, _ = diff(base, "run.h5@1")
     assert found.pop(("moved", "/warm", "", ""))["old_path"] == "/g/temp"
     assert list(found) == [("changed", "/warm", "attribute", "units")]
 
 
 def test_an_object_with_several_names_is_told_once_and_never_missed(base):
-    edit(base, "f['again'] = f['g/temp']")
-    edit(base, "f['third'] = f['g/temp']\nf['g/temp'].attrs['units'] = 'F'")
+    base.edit("run.h5", "f['again'] = f['g/temp']")
+    base.edit("run.h5", "f['third'] = f['g/temp']\nf['g/temp'].attrs['units'] = 'F'")
     found, _ = diff(base, "run.h5@2", "run.h5@3")
     assert sorted(key[0] for key in found) == ["added", "changed"], found
     assert [key[3] for key in found if key[0] == "changed"] == ["units"]
@@ -120,15 +113,15 @@ def test_an_object_with_several_names_is_told_once_and_never_missed(base):
 
 def test_a_text_in_the_place_of_one_as_long_is_told(base):
     """The element's own bytes, which lead to the text, are the same."""
-    edit(base, "f.create_dataset('word', data=['first'], dtype=h5py.string_dtype(), chunks=(1,), maxshape=(None,))")
-    edit(base, "f['word'][0] = 'other'")
+    base.edit("run.h5", "f.create_dataset('word', data=['first'], dtype=h5py.string_dtype(), chunks=(1,), maxshape=(None,))")
+    base.edit("run.h5", "f['word'][0] = 'other'")
     for more in ((), ("--full",)):
         found, _ = diff(base, "run.h5@2", *more)
         assert list(found) == [("changed", "/word", "data", "")]
 
 
 def test_a_new_name_of_a_group_hides_no_change_below_it(base):
-    edit(base, "f['again'] = f['g']\nf['g/temp'].attrs['units'] = 'F'\nf['g/image'][3, 3] = 9")
+    base.edit("run.h5", "f['again'] = f['g']\nf['g/temp'].attrs['units'] = 'F'\nf['g/image'][3, 3] = 9")
     for more in ((), ("--full",)):
         found, _ = diff(base, "run.h5@1", *more)
         told = {(key[0], key[2], key[3]) for key in found}
@@ -152,15 +145,15 @@ def test_a_file_made_again_is_compared_by_its_objects(base):
 
 
 def test_a_committed_type_that_datasets_use_is_not_missed(base):
-    edit(base, "f['g'].create_dataset('typed', shape=(3,), dtype=f['kind'])")
-    edit(base, "f['g/typed'].attrs['a'] = 1\nf['kind'].attrs['b'] = 2")
+    base.edit("run.h5", "f['g'].create_dataset('typed', shape=(3,), dtype=f['kind'])")
+    base.edit("run.h5", "f['g/typed'].attrs['a'] = 1\nf['kind'].attrs['b'] = 2")
     for more in ((), ("--full",)):
         found, _ = diff(base, "run.h5@2", "run.h5@3", *more)
         assert sorted(key[3] for key in found) == ["a", "b"], found
 
 
 def test_pages_tells_bytes(base):
-    edit(base, "f['g/temp'][3] = -1")
+    base.edit("run.h5", "f['g/temp'][3] = -1")
     done = base.cli("diff", "--pages", "run.h5@1", "--json")
     assert done.code == 1, done.describe()
     document = json.loads(done.out)
@@ -289,7 +282,7 @@ def test_one_attribute_among_100_000_objects_costs_next_to_nothing(site, layout)
     site.py('\n        with h5py.File("run.h5", "w") as f:\n' + body, timeout=300)
     site.settle("run.h5", timeout=60)
     path = MIDDLE[layout]
-    edit(site, f"f['{path}'].attrs['units'] = 2.0")
+    site.edit("run.h5", f"f['{path}'].attrs['units'] = 2.0")
     best = 1e9
     for _ in range(3):
         start = time.monotonic()

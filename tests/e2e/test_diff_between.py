@@ -21,13 +21,6 @@ def base(site):
     return site
 
 
-def edit(site, text, file="run.h5"):
-    """One more version, changed by a script that has the file open as f."""
-    lines = "\n".join("        " + line for line in text.strip().splitlines())
-    site.py(f"\n    with h5py.File('{file}', 'r+') as f:\n" + lines)
-    site.settle(file)
-
-
 def diff(site, *arguments, code=1):
     """What was told, as (change, path, what or name); the whole document."""
     result = site.cli("diff", *arguments, "--json", timeout=120)
@@ -56,7 +49,7 @@ SCRATCH = {("changed", "/scratch/a/image", "data"), ("changed", "/scratch/a", "n
     (("/scratch/**",), KEPT | CHANGED_TMP | ADDED_TMP), (("**/tmp",), KEPT | SCRATCH),
     (("/scratch", "**/tmp"), KEPT), (("**",), set()), (("/scratch/a", "**/tmp"), KEPT | {("added", "/scratch/new", "")})])
 def test_what_is_excluded_is_not_listed(base, patterns, expected):
-    edit(base, EVERYWHERE)
+    base.edit("run.h5", EVERYWHERE)
     flags = [word for pattern in patterns for word in ("--exclude", pattern)]
     for more in ((), ("--full",)):
         found, document = diff(base, "run.h5@1", *flags, *more, code=1 if expected else 0)
@@ -73,21 +66,21 @@ def test_a_change_among_excluded_ones_is_found_as_soon_as_without(base):
             for i in range(300):
                 f.create_dataset(f"many/d{i:03}", data=np.arange(100)).attrs["n"] = 1
     """)
-    edit(base, "f['scratch/a/image'][3, 3] = 9\nf['scratch/a'].attrs['n'] = 1\nf['keep/temp'].attrs['mean'] = 1.0")
+    base.edit("run.h5", "f['scratch/a/image'][3, 3] = 9\nf['scratch/a'].attrs['n'] = 1\nf['keep/temp'].attrs['mean'] = 1.0")
     found, document = diff(base, "run.h5@2", "--exclude", "/scratch")
     assert found == KEPT
     assert document["objects_compared"] < 100, document
 
 
 def test_an_excluded_name_of_an_object_does_not_hide_its_other_name(base):
-    edit(base, "f['scratch/alias'] = f['keep/temp']\nf['keep/group'] = f['scratch/a']")
-    edit(base, "f['keep/temp'].attrs['mean'] = 1.0\nf['keep/group/image'][3, 3] = 9")
+    base.edit("run.h5", "f['scratch/alias'] = f['keep/temp']\nf['keep/group'] = f['scratch/a']")
+    base.edit("run.h5", "f['keep/temp'].attrs['mean'] = 1.0\nf['keep/group/image'][3, 3] = 9")
     found, _ = diff(base, "run.h5@2", "--exclude", "/scratch")
     assert found == KEPT | {("changed", "/keep/group/image", "data")}
 
 
 def test_what_moved_out_of_an_excluded_group_is_new(base):
-    edit(base, "f.move('scratch/a', 'a')")
+    base.edit("run.h5", "f.move('scratch/a', 'a')")
     found, _ = diff(base, "run.h5@1", "--exclude", "/scratch")
     assert found == {("added", "/a", ""), ("added", "/a/image", "")}
 
@@ -99,7 +92,7 @@ def test_what_is_no_pattern_is_named(base, wrong):
 
 
 def test_a_tolerance_is_that_of_numpy(base):
-    edit(base, """
+    base.edit("run.h5", """
 f['keep/temp'][10] = 10.0009
 f['keep/temp'][500] = 501
 f['keep/temp'][999] = np.nan
@@ -137,8 +130,8 @@ def close(old, new, limits):
 
 
 def test_a_nan_is_equal_to_a_nan(base):
-    edit(base, "f['keep/temp'][:] = np.nan")
-    edit(base, "f['keep/temp'][:] = -np.float64(np.nan)\nf['tmp'].attrs['n'] = 1")
+    base.edit("run.h5", "f['keep/temp'][:] = np.nan")
+    base.edit("run.h5", "f['keep/temp'][:] = -np.float64(np.nan)\nf['tmp'].attrs['n'] = 1")
     found, _ = diff(base, "run.h5@2", "run.h5@3", "--atol", "1")
     assert found == {("changed", "/tmp", "n")}
 
@@ -149,7 +142,7 @@ def test_two_files_on_a_server_are_compared(base):
     found, document = diff(base, "run.h5@1", "second.h5@latest")
     assert found == {("changed", "/keep/temp", "mean")}
     assert (document["file"], document["new_file"]) == ("run.h5", "second.h5"), document
-    edit(base, "f['renamed'] = f['tmp']\ndel f['tmp']", file="second.h5")
+    base.edit("second.h5", "f['renamed'] = f['tmp']\ndel f['tmp']")
     found, _ = diff(base, "run.h5@1", "second.h5@latest", "--exclude", "/keep")
     assert found == {("removed", "/tmp", ""), ("added", "/renamed", "")}, "no moves between files"
     assert base.cli("diff", "run.h5@1", "second.h5@1", "--rtol", "1e-2").code == 0

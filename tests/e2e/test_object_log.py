@@ -5,25 +5,18 @@ import json
 import pytest
 
 
-def edit(site, text):
-    """One more version of run.h5, changed by a script that has it open as f."""
-    lines = "\n".join("        " + line for line in text.strip().splitlines())
-    site.py("\n    with h5py.File('run.h5', 'a') as f:\n" + lines)
-    site.settle("run.h5")
-
-
 @pytest.fixture
 def history(site):
     """Versions 1 to 8 of run.h5."""
-    edit(site, "f.create_dataset('other', data=np.arange(100))")
-    edit(site, "d = f.create_dataset('g/temp', data=np.arange(10000.0), chunks=(100,), maxshape=(None,))\n"
-               "d.attrs['units'] = 'K'\nd.attrs['scale'] = 1.0")
-    edit(site, "f['other'][3] = 7")
-    edit(site, "f['g/temp'][5:8] = -1")
-    edit(site, "f['g/temp'].attrs['units'] = 'C'\nf['g/temp'].attrs['new'] = [1, 2]")
-    edit(site, "f['g/temp'].resize((10100,))\ndel f['g/temp'].attrs['new']")
-    edit(site, "f['g/more'] = 5")
-    edit(site, "del f['g/temp']")
+    site.edit("run.h5", "f.create_dataset('other', data=np.arange(100))")
+    site.edit("run.h5", "d = f.create_dataset('g/temp', data=np.arange(10000.0), chunks=(100,), maxshape=(None,))\n"
+                        "d.attrs['units'] = 'K'\nd.attrs['scale'] = 1.0")
+    site.edit("run.h5", "f['other'][3] = 7")
+    site.edit("run.h5", "f['g/temp'][5:8] = -1")
+    site.edit("run.h5", "f['g/temp'].attrs['units'] = 'C'\nf['g/temp'].attrs['new'] = [1, 2]")
+    site.edit("run.h5", "f['g/temp'].resize((10100,))\ndel f['g/temp'].attrs['new']")
+    site.edit("run.h5", "f['g/more'] = 5")
+    site.edit("run.h5", "del f['g/temp']")
     assert site.versions("run.h5") == list(range(1, 9))
     return site
 
@@ -56,7 +49,7 @@ def test_versions_that_left_it_alone_are_not_opened(history):
     _, document = log(history, "/other")
     assert [each["version"]["version"] for each in document["events"]] == [3, 1], document
     for n in range(30):
-        edit(history, f"f['g/more'][()] = {n + 100}")
+        history.edit("run.h5", f"f['g/more'][()] = {n + 100}")
     _, later = log(history, "/other")
     assert later["versions_seen"] == document["versions_seen"] + 30
     assert later["versions_opened"] <= document["versions_opened"] + 2, later
@@ -72,9 +65,9 @@ def test_limit_and_times_choose_what_is_told(history):
 
 
 def test_a_replaced_object_and_one_that_came_back(history):
-    edit(history, "f['g/temp'] = np.arange(5)")
-    edit(history, "f['new'] = np.arange(6)\ndel f['g/temp']\nf.move('new', 'g/temp')")
-    edit(history, "del f['g/temp']\nf.create_group('g/temp')")
+    history.edit("run.h5", "f['g/temp'] = np.arange(5)")
+    history.edit("run.h5", "f['new'] = np.arange(6)\ndel f['g/temp']\nf.move('new', 'g/temp')")
+    history.edit("run.h5", "del f['g/temp']\nf.create_group('g/temp')")
     events, _ = log(history, "/g/temp")
     assert [event[:2] for event in events][:3] == [(11, "replaced"), (10, "replaced"), (9, "appeared")], events
     assert events[3:] == ALL
@@ -83,14 +76,14 @@ def test_a_replaced_object_and_one_that_came_back(history):
 def test_of_a_group_attributes_and_links_count(history):
     events, _ = log(history, "/g")
     assert events == [(8, "changed", ["link"]), (7, "changed", ["link"]), (2, "appeared", [])]
-    edit(history, "f['g'].attrs['title'] = 'x'")
+    history.edit("run.h5", "f['g'].attrs['title'] = 'x'")
     assert log(history, "/g")[0][0] == (9, "changed", ["title"])
     assert log(history, "/")[0][-1] == (1, "appeared", [])
 
 
 def test_soft_links_are_followed_and_others_are_objects(history):
-    edit(history, "f['g/temp'] = np.arange(5)\nf['to'] = h5py.SoftLink('/g')\nf['away'] = h5py.ExternalLink('x.h5', '/x')")
-    edit(history, "f['g/temp'][0] = 9")
+    history.edit("run.h5", "f['g/temp'] = np.arange(5)\nf['to'] = h5py.SoftLink('/g')\nf['away'] = h5py.ExternalLink('x.h5', '/x')")
+    history.edit("run.h5", "f['g/temp'][0] = 9")
     assert log(history, "/to/temp")[0][0] == (10, "changed", ["data"])
     events, document = log(history, "/away")
     assert events == [(9, "appeared", [])], events
@@ -99,15 +92,15 @@ def test_soft_links_are_followed_and_others_are_objects(history):
 
 @pytest.mark.parametrize("more", ["", ", chunks=(1,), maxshape=(None,)"])
 def test_texts_that_are_written_again_are_seen(site, more):
-    edit(site, f"f.create_dataset('word', data=['first'], dtype=h5py.string_dtype(){more})")
+    site.edit("run.h5", f"f.create_dataset('word', data=['first'], dtype=h5py.string_dtype(){more})")
     for word in ("other", "third", "third"):
-        edit(site, f"f['word'][0] = '{word}'\nf.attrs['n'] = np.random.rand()")
+        site.edit("run.h5", f"f['word'][0] = '{word}'\nf.attrs['n'] = np.random.rand()")
     events, _ = log(site, "/word")
     assert events == [(3, "changed", ["data"]), (2, "changed", ["data"]), (1, "appeared", [])]
 
 
 def test_a_file_made_again_is_followed(history):
-    edit(history, "f['x'] = 1")
+    history.edit("run.h5", "f['x'] = 1")
     history.py("""
         with h5py.File("run.h5", "w") as f:
             f["pad"] = np.arange(100)
@@ -142,22 +135,22 @@ def blame(site, path):
 
 
 def test_blame_names_the_version_behind_each_attribute(site):
-    edit(site, "f['d'] = 1\nf['d'].attrs['a'] = 1\nf['d'].attrs['b'] = 'x'")
-    edit(site, "f['d'].attrs['b'] = 'y'")
-    edit(site, "f['d'].attrs['c'] = 2.5\nf['other'] = 1")
-    edit(site, "f['d'].attrs['a'] = 1\nf['other'][()] = 2")
+    site.edit("run.h5", "f['d'] = 1\nf['d'].attrs['a'] = 1\nf['d'].attrs['b'] = 'x'")
+    site.edit("run.h5", "f['d'].attrs['b'] = 'y'")
+    site.edit("run.h5", "f['d'].attrs['c'] = 2.5\nf['other'] = 1")
+    site.edit("run.h5", "f['d'].attrs['a'] = 1\nf['other'][()] = 2")
     assert blame(site, "/d") == {"a": ("int64 1", 1, False), "b": ('string "y"', 2, False), "c": ("float64 2.5", 3, False)}
     text = site.cli("blame", "run.h5:/d").ok().out
     assert text.splitlines()[0].split()[:3] == ["ATTRIBUTE", "VALUE", "VERSION"], text
-    edit(site, "f['new'] = 1\nf['new'].attrs['b'] = 'y'\ndel f['d']\nf.move('new', 'd')")
+    site.edit("run.h5", "f['new'] = 1\nf['new'].attrs['b'] = 'y'\ndel f['d']\nf.move('new', 'd')")
     assert {name: found[1] for name, found in blame(site, "/d").items()} == {"b": 5}
     assert site.cli("blame", "run.h5:/other").ok().out == "/other has no attributes\n"
 
 
 def test_blame_says_where_older_versions_are_gone(site):
-    edit(site, "f['d'] = 1\nf['d'].attrs['a'] = 1")
-    edit(site, "f['d'].attrs['b'] = 1")
-    edit(site, "f['d'].attrs['c'] = 1")
+    site.edit("run.h5", "f['d'] = 1\nf['d'].attrs['a'] = 1")
+    site.edit("run.h5", "f['d'].attrs['b'] = 1")
+    site.edit("run.h5", "f['d'].attrs['c'] = 1")
     site.cli("prune", "run.h5", "--keep-last", "2").ok()
     assert {name: found[1:] for name, found in blame(site, "/d").items()} == {
         "a": (2, True), "b": (2, True), "c": (3, False)}

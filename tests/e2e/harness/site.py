@@ -80,6 +80,12 @@ class Site:
         """Runs a Python script under the plugin; it must succeed."""
         return self.run(self.script(text), **options).ok()
 
+    def edit(self, name: str, text: str) -> None:
+        """One more version of a file, made or changed by a script under the plugin that has it open as f."""
+        lines = "\n".join("        " + line for line in text.strip().splitlines())
+        self.py(f"\n    with h5py.File('{name}', 'a') as f:\n" + lines)
+        self.settle(name)
+
     # The admin CLI.
 
     def cli(self, *arguments, timeout: float = 120) -> Result:
