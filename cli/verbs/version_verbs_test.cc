@@ -92,6 +92,29 @@ TEST_F(VersionVerbsTest, DiffSaysThatItsHelperIsMissing) {
   EXPECT_THAT(result.err, HasSubstr("HDF5 1.14 or later: h5mirror-diff is not in"));
 }
 
+TEST_F(VersionVerbsTest, WhatLooksAtObjectsSaysSoToo) {
+  setenv("H5MIRROR_LIBEXEC_DIR", directory_.c_str(), 1);
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"log", "a.h5:/g"}, {"blame", "a.h5:/g"}, {"find", "/g"}}) {
+    const Result result = Run(words);
+    EXPECT_EQ(result.code, 3) << words[0];
+    EXPECT_THAT(result.err, HasSubstr("h5mirror-diff is not in")) << words[0];
+  }
+  unsetenv("H5MIRROR_LIBEXEC_DIR");
+  EXPECT_EQ(Run({"blame", "a.h5"}).code, 2) << "no object";
+  EXPECT_EQ(Run({"log", "a.h5"}).code, 0) << "the versions need no helper";
+}
+
+TEST_F(VersionVerbsTest, PagesOfADiffHaveNoPathsAndNoNumbers) {
+  for (const std::vector<std::string>& more : std::vector<std::vector<std::string>>{
+           {"--exclude", "/g"}, {"--rtol", "1"}, {"--atol", "1"}}) {
+    EXPECT_EQ(Run({"diff", "--pages", "a.h5@1", more[0], more[1]}).code, 2) << more[0];
+  }
+  const Result result = Run({"diff", "a.h5@1", "--rtol", "-1"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_THAT(result.err, HasSubstr("is no number from 0"));
+}
+
 TEST_F(VersionVerbsTest, ShowSaysAllThatIsKnown) {
   const Result text = Run({"show", "a.h5@2"});
   for (const char* word : {"version:      2, cut 2, generation 1", "2026-11-03 11:00:00", "node7",
