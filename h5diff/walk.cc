@@ -115,8 +115,13 @@ absl::Status Walk::ComparePair(const Pair& pair) {
 absl::Status Walk::CompareOpen(const Pair& pair, const OpenObject& one, const OpenObject& other) {
   H5M_RETURN_IF_ERROR(CompareObjects(context_, pair.path, one, other));
   if (other.kind == ObjectKind::kGroup) {
-    H5M_ASSIGN_OR_RETURN(const bool noted, NoteTree(pair));
+    below_moved_ = moved_.contains(pair.new_address);
+    bool noted = false;
+    if (!below_moved_) {
+      H5M_ASSIGN_OR_RETURN(noted, NoteTree(pair));
+    }
     if (!noted) H5M_RETURN_IF_ERROR(CompareLinks(pair.path, one.id.get(), other.id.get()));
+    below_moved_ = false;
   }
   for (const auto& [old_type, new_type] : context_.types) {
     types_.push_back({pair.path + " (its type)", old_type, new_type});
@@ -316,7 +321,8 @@ absl::Status Walk::CompareLink(uint32_t group, const Link& one, const Link& othe
   const std::string path = Child(group, other.name);
   if (one.type == H5L_TYPE_HARD && other.type == H5L_TYPE_HARD) {
     // Excluded ones too: they may have to be passed by.
-    if (one.address != other.address) {
+    if (below_moved_) moved_.insert(other.address);
+    if (one.address != other.address || below_moved_) {
       pairs_.push_back({path, one.address, other.address});
     } else if (!compared_.contains({one.address, other.address})) {
       Push({0, Item::What::kObject, other.address, group, 0, other.name});
@@ -426,6 +432,7 @@ void Walk::FindMoves() {
     change.new_value = object->text;
     context_.sink(std::move(change));
     pairs_.push_back({lone.path, lone.link.address, lone.link.address});
+    moved_.insert(lone.link.address);
     object->listed = true;
     moved.insert({&lone, &before});
     gone.erase(found);

@@ -123,6 +123,10 @@ class Walk {
   std::vector<Group> groups_;
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> compared_;
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> passed_;  // excluded
+  // Objects with another path, and all below them: they were explained as objects of one side, so
+  // they are compared whatever is left.
+  absl::flat_hash_set<uint64_t> moved_;
+  bool below_moved_ = false;  // the group whose links are compared is one of them
   LoneObjects lone_objects_;
   std::vector<Lone> lone_;
   bool explain_ = true;  // what the current pair or object reads is its own alone

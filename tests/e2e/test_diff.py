@@ -103,6 +103,14 @@ def test_a_moved_link_and_its_change_are_told(base):
     assert list(found) == [("changed", "/warm", "attribute", "units")]
 
 
+def test_a_change_below_a_moved_group_is_told(base):
+    base.edit("run.h5", "f.move('g', 'h')\nf['h/temp'].attrs['units'] = 'F'\nf['h/image'][3, 3] = 9")
+    for more in ((), ("--full",)):
+        found, _ = diff(base, "run.h5@1", *more)
+        assert set(found) == {("moved", "/h", "", ""), ("changed", "/h/temp", "attribute", "units"),
+                              ("changed", "/h/image", "data", "")}, found
+
+
 def test_an_object_with_several_names_is_told_once_and_never_missed(base):
     base.edit("run.h5", "f['again'] = f['g/temp']")
     base.edit("run.h5", "f['third'] = f['g/temp']\nf['g/temp'].attrs['units'] = 'F'")
