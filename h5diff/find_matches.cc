@@ -42,7 +42,10 @@ class Finder {
 
   absl::StatusOr<std::vector<Match>> Run() {
     H5M_ASSIGN_OR_RETURN(const FoundObject root, FindObject(file_, "/"));
-    waiting_.push_back({"", {.name = "", .address = root.object->address}, 0});
+    if (!root.object.has_value()) return absl::DataLossError("the file has no root group");
+    Link to_root;
+    to_root.address = root.object->address;
+    waiting_.push_back({"", std::move(to_root), 0});
     while (!waiting_.empty()) {
       const Waiting next = std::move(waiting_.back());
       waiting_.pop_back();

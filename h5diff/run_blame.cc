@@ -128,7 +128,7 @@ absl::StatusOr<int> RunBlame(Context& context, const ObjectLogOptions& options) 
       if (seen == 0) {
         H5M_ASSIGN_OR_RETURN(const std::vector<AttributeText> found,
                              AttributesAt(*file.client, file.name, options.path, version));
-        for (const AttributeText& each : found) attributes.push_back({.attribute = each});
+        for (const AttributeText& each : found) attributes.emplace_back().attribute = each;
         if (attributes.empty()) return false;
       }
       progress.Update(static_cast<uint64_t>(++seen));
