@@ -126,7 +126,7 @@ def test_fsspec_opens_a_url_at_the_version_that_it_says(history):
     for at, value in (("@1", 1), ("@tag:published", 2), ("@latest", 3), ("@latest-1", 2), ("", 3), ("@today", 3)):
         with fsspec.open(H + "/run.h5" + at) as file, h5py.File(file) as f:
             assert f["d"][7, 7] == value, at
-            assert (file.path, file.version) == (f"{H}/run.h5@{value}", value), file.path
+            assert (file.url, file.version) == (f"{H}/run.h5@{value}", value), file.url
     with fsspec.open(H + "/run.h5@1") as file, open("1.h5", "wb") as copy:
         file.seek(-10, 2)
         assert len(file.read()) == 10 and file.read() == b"" and file.tell() == file.size
@@ -198,7 +198,7 @@ def test_one_open_reads_one_moment_whatever_is_written_meanwhile(fits):
         assert h5mirror.commit(f) == 1
     with fs.open(H + "/run.h5@1") as file:
         copy = pickle.loads(pickle.dumps(file))
-        print(copy.path.removeprefix(H), copy == file, copy.tell())
+        print(copy.url.removeprefix(H), copy == file, copy.tell())
     """) == ("{1.0} {1.0} {2.0}\n/run.h5: no version, but a cut that its writer goes on from: name one, as in "
              f"h5mirror://{fits.site.address}/run.h5@latest\n/run.h5@1 True 0\n")
 
@@ -219,7 +219,8 @@ def test_threads_read_one_file_and_forks_come_between(history):
                     whole[start:start + 9]:
                 wrong.append(start)
         except Exception as error:
-            wrong.append(repr(error))
+            if "forked while" not in str(error):  # A call was under way that did not end for half a second.
+                wrong.append(repr(error))
 
     def read(seed):
         random = np.random.default_rng(seed)
@@ -305,7 +306,11 @@ def test_a_file_that_takes_a_name_is_read_anew_and_not_mixed_with_the_old_one(fi
     shutil.rmtree("run.h5.h5m")
     os.remove("run.h5")
     write(2)
-    new = fs.cat_file(url)
+    try:
+        new = fs.cat_file(url)
+    except OSError as error:  # Of the reader that was kept, unless some seconds have passed.
+        assert error.errno == 116 and "run.h5" in str(error)
+        new = fs.cat_file(url)
     print(len(new) == len(old), new != old, fs.cat_file(url, 5000, 9000) == new[5000:9000])
     try:
         for start in range(0, len(old), 1 << 20):
@@ -313,6 +318,47 @@ def test_a_file_that_takes_a_name_is_read_anew_and_not_mixed_with_the_old_one(fi
     except OSError as error:
         print(error.errno == 116, "run.h5" in str(error))
     """) == "True True True\nTrue True\n"
+
+
+def test_a_file_that_has_gone_is_not_there(fits):
+    """Although its bytes are kept."""
+    assert fits.py("""
+    import subprocess
+    with h5py.File("run.h5", "w", driver="h5mirror", config=CONFIG) as f:
+        f["d"] = 1
+    fs = fsspec.filesystem("h5mirror")
+    url = H + "/run.h5@1"
+    print(len(fs.cat_file(url)) > 0, fs.exists(url))
+    subprocess.run(["h5mirror", "--server", SERVER, "rm", "run.h5"], cwd="/", check=True, capture_output=True)
+    print(fs.exists(url))
+    time.sleep(5.1)  # Readers are kept for five seconds.
+    try:
+        fs.cat_file(url)
+    except FileNotFoundError:
+        print("gone")
+    """) == "True True\nFalse\ngone\n"
+
+
+def test_files_of_a_block_cache_are_those_of_one_version(history):
+    assert history.py("""
+    import tempfile
+    fs = fsspec.filesystem("h5mirror")
+    whole = fs.cat_file(H + "/run.h5@2")
+    with tempfile.TemporaryDirectory() as cache:
+        for _ in range(2):
+            with fsspec.open(f"blockcache::{fs.pinned(H + '/run.h5@tag:published')}", blockcache={"cache_storage": cache}) as file:
+                print(file.read(5000) == whole[:5000])
+    """) == "True\nTrue\n"
+
+
+def test_options_are_checked_and_a_token_is_not_told(history):
+    said = history.raised("fsspec.filesystem('h5mirror', tokne='x')")
+    assert said.startswith("TypeError h5mirror knows no option 'tokne'"), said
+    assert history.py("""
+    fs = fsspec.filesystem("h5mirror", token="secret", ca="ca.pem", skip_instance_cache=True)
+    print(any("secret" in each for each in (repr(fs), str(fs), fs.to_json(include_password=False))), "secret" in fs.to_json())
+    print(fs.storage_options["ca"] == os.path.abspath("ca.pem"))
+    """) == "False True\nTrue\n"
 
 
 def test_a_socket_and_a_token_are_options(tmp_path, installed):
@@ -326,7 +372,11 @@ def test_a_socket_and_a_token_are_options(tmp_path, installed):
     url = "h5mirror+unix://{tmp_path}/a%20socket?name="
     fs = fsspec.filesystem("h5mirror+unix")
     print(fs.ls(url, detail=False) == [url + "run.h5"], h5py.File(fsspec.open(url + "run.h5@1").open())["d"][()])
-    """) == "True 5\n"
+    fs.get_file(url + "run.h5@1", "copy.h5")
+    print(h5py.File("copy.h5")["d"][()], len(fs.cat(url + "run.h5")) == os.path.getsize("copy.h5"))
+    with fsspec.open_files([url + "run.h5"])[0] as file:
+        print(h5py.File(file)["d"][()])
+    """) == "True 5\n5 True\n5\n"
     finally:
         site.close()
 
@@ -400,6 +450,29 @@ def test_a_lazy_dataset_stays_as_it_was_opened(fits):
         f.flush()
         print(data.a.values.max(), xr.open_dataset(H + "/run.nc", engine="h5mirror", phony_dims="sort").a.values.max())
     """) == "0.0 1.0\n"
+
+
+def test_two_moments_of_a_url_are_two_arrays_for_dask(fits):
+    assert fits.py("""
+    import pickle
+    import xarray as xr
+    def write(value):
+        with h5py.File("w.nc", "a", driver="h5mirror", config=CONFIG) as f:
+            f.require_dataset("a", (1000,), "f8", chunks=(100,))[:] = value
+    more = {"engine": "h5mirror", "chunks": {}, "phony_dims": "sort"}
+    def opened():
+        return xr.open_dataset(H + "/w.nc", **more), xr.open_datatree(H + "/w.nc", **more)
+    write(1)
+    a, tree = opened()
+    again, _ = opened()
+    write(2)
+    b, grown = opened()
+    print((b.a - a.a).max().compute().item(), xr.concat([a.a, b.a], "n").max("phony_dim_0").compute().values.tolist())
+    print((grown["a"] - tree["a"]).max().compute().item(), again.a.data.name == a.a.data.name)
+    print((pickle.loads(pickle.dumps(b)).a - a.a).max().compute().item())
+    file = fsspec.open(H + "/w.nc@1").open()
+    print(xr.open_dataset(file, engine="h5mirror", phony_dims="sort").a.max().item())
+    """) == "1.0 [1.0, 2.0]\n1.0 True\n1.0\n1.0\n"
 
 
 def test_silx_s_file_takes_urls_and_paths(history):
@@ -498,14 +571,19 @@ def test_asyncio_goes_on_meanwhile(history):
             await asyncio.sleep(0.01)
             ticks += 1
         waiting.cancel()
-        begin = time.monotonic()
         try:
             await waiting
         except asyncio.CancelledError:
-            print("cancelled", time.monotonic() - begin < 0.5)
+            print("cancelled")
+        many = [asyncio.create_task(wait()) for _ in range(40)]  # More than the loop's executor has threads.
+        await asyncio.sleep(0.1)
+        print(await asyncio.wait_for(asyncio.to_thread(lambda: "not kept waiting"), 60))
+        print([await anext(aio.events(H + "/run.h5", idle_timeout=0)) == event for _ in range(2)])
+        for each in many:
+            each.cancel()
 
     asyncio.run(main())
-    """) == "3 [1, 2, 3]\ncancelled True\n"
+    """) == "3 [1, 2, 3]\ncancelled\nnot kept waiting\n[True, True]\n"
 
 
 # URLs and types.

@@ -92,11 +92,14 @@ class _Watch:
 
     def step(self) -> Event | None:
         """Waits a moment for the next event. Errors are those of events()."""
-        left = self._until - time.monotonic()
-        if left <= 0:
+        event = self._try()
+        if event is None and time.monotonic() >= self._until:  # First asked: its thread may have been kept from it.
             raise TimeoutError(errno.ETIMEDOUT, f"nothing new came in {self._idle_timeout} s", self._target.text)
+        return event
+
+    def _try(self) -> Event | None:
         try:
-            event = self._ask(min(left, _SLICE))
+            event = self._ask(max(0.0, min(self._until - time.monotonic(), _SLICE)))
             self._gone_since, self._failed = None, 0
             return event
         except FileNotFoundError:

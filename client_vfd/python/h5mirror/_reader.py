@@ -6,6 +6,7 @@ import errno
 import hashlib
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,6 +16,10 @@ from . import _session
 from ._url import Url
 
 _TIMEOUT_MAX_S = 24 * 3600.0
+# Of one call of the module: between two of them a signal is handled, a fork comes and other threads read.
+_SLICE = 1 << 20
+# Seconds after which a reader that is kept is opened anew: the file may have been removed, or made anew.
+_KEPT_S = 5.0
 # Reads up to this size are taken for HDF5's metadata, of which more comes ahead.
 _METADATA_MAX = 16 << 10
 
@@ -155,7 +160,12 @@ class Reader:
             return 0
         if raw is None:
             raw = length > _METADATA_MAX
-        place = (ctypes.c_char * length).from_buffer(out)
+        for start in range(0, length, _SLICE):
+            self._read_once(offset + start, out[start:min(length, start + _SLICE)], raw)
+        return length
+
+    def _read_once(self, offset: int, out: memoryview, raw: bool) -> None:
+        place = ctypes.c_char.from_buffer(out)
         message = _session.Message()
         while True:
             handle = self._handle
@@ -163,13 +173,12 @@ class Reader:
                 if handle.pointer is None:
                     raise ValueError(f"{self._target.text} is closed")
                 if not handle.lost:
-                    number = _session.api().reader_read(handle.pointer, offset, ctypes.addressof(place), length, int(raw),
+                    number = _session.api().reader_read(handle.pointer, offset, ctypes.addressof(place), len(out), int(raw),
                                                         message.buffer, message.size)
                     break
             self._reopen()
         if number != 0:  # EPERM: another file has taken the name.
             raise message.error(errno.ESTALE if number == errno.EPERM else number, self.url)
-        return length
 
     def _reopen(self) -> None:
         """In a forked child, whose parent was reading."""
@@ -207,36 +216,45 @@ def _open(target: Url, how: Access, pin: Pin | None) -> tuple[int, Any]:
 
 
 class Readers:
-    """Readers of versions, which stay as they are: the last few that were used are kept open. Thread-safe."""
+    """Readers of versions: the last few that were used are kept open for a while. Thread-safe."""
 
     _KEPT = 16
 
     def __init__(self, how: Access) -> None:
         self._how = how
         self._lock = threading.Lock()
-        self._kept: dict[Url, Reader] = {}
+        self._kept: dict[Url, tuple[Reader, float]] = {}  # and when it was opened
         _caches.add(self)
 
     def use(self, target: Url, body: Callable[[Reader], Any]) -> Any:
-        """`body` with a reader of what the url says now. A url that says a number is read without asking again which it is."""
+        """`body` with a reader of what the url says now; of one that says a number, of what it said some seconds ago.
+
+        OSError (ESTALE): what was kept cannot be read any more; the next use opens the url anew.
+        """
         if target.version is None or not target.version.isdecimal():
             with contextlib.closing(Reader(target, self._how)) as reader:
                 return body(reader)
+        reader = self._get(target)
+        try:
+            return body(reader)
+        except OSError as error:
+            if error.errno == errno.ESTALE:
+                self._forget(target, reader)
+            raise
+
+    def _get(self, target: Url) -> Reader:
+        now = time.monotonic()
         with self._lock:
-            kept = self._kept.get(target)
-        if kept is not None:
-            try:
-                return body(kept)
-            except OSError as error:
-                if error.errno != errno.ESTALE:
-                    raise
-            self._forget(target, kept)  # Another file has taken the name.
+            kept = self._kept.pop(target, None)
+            if kept is not None and now < kept[1] + _KEPT_S:
+                self._kept[target] = kept  # as the last one
+                return kept[0]
         reader = Reader(target, self._how)
         with self._lock:
-            self._kept[target] = reader
+            self._kept[target] = reader, now
             if len(self._kept) > self._KEPT:
                 del self._kept[next(iter(self._kept))]  # Closed when nobody reads it any more.
-        return body(reader)
+        return reader
 
     def clear(self) -> None:
         with self._lock:
@@ -247,7 +265,7 @@ class Readers:
 
     def _forget(self, target: Url, reader: Reader) -> None:
         with self._lock:
-            if self._kept.get(target) is reader:
+            if target in self._kept and self._kept[target][0] is reader:
                 del self._kept[target]
 
 

@@ -1,4 +1,4 @@
-"""What waits, for asyncio: the same functions as those of h5mirror, in threads of the loop's executor.
+"""What waits, for asyncio: the same functions as those of h5mirror, in threads.
 
     async for event in h5mirror.aio.events("h5mirror://node7:7447/run7.h5"):
         print(event.cut)
@@ -9,6 +9,7 @@ A task that is cancelled ends at once. Its thread ends its call, which takes a s
 import asyncio
 import os
 from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ._events import Event, _Watch
@@ -22,13 +23,17 @@ __all__ = ["Event", "Version", "events", "versions"]
 async def events(url: str, *, after: int = 0, wait: bool = False, idle_timeout: float | None = None,
                  server: str | None = None, ca: str | os.PathLike[str] | None = None, token: str | None = None,
                  timeout: float = 5.0) -> AsyncGenerator[Event, None]:
-    """As h5mirror.events(). One thread is taken while it waits."""
+    """As h5mirror.events(). It has a thread of its own: those of the loop's executor are few."""
     watch = _Watch(url, after, wait, idle_timeout, server, access(ca, token, timeout))
-    while True:
-        watch.begin()
-        while (event := await asyncio.to_thread(watch.step)) is None:
-            pass
-        yield event
+    loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1, thread_name_prefix="h5mirror-events")
+    try:
+        while True:
+            watch.begin()
+            while (event := await loop.run_in_executor(thread, watch.step)) is None:
+                pass
+            yield event
+    finally:
+        thread.shutdown(wait=False)
 
 
 async def versions(url: str, **keys: Any) -> list[Version]:

@@ -8,11 +8,14 @@ by what unpickles it. Without a version it is the newest cut.
 """
 
 import atexit
+import contextlib
 import errno
 import functools
 import os
 import posixpath
+from collections.abc import Iterable
 from dataclasses import replace
+from glob import has_magic
 from typing import Any
 
 import h5py
@@ -24,6 +27,9 @@ from ._reader import Access, Pin, Reader, Readers, access
 from ._url import Url
 
 _UNIX = "h5mirror+unix"
+# Options of fsspec itself.
+_FSSPEC_OPTIONS = {"asynchronous", "batch_size", "dircache", "listings_expiry_time", "loop", "max_paths", "skip_instance_cache",
+                   "use_listings_cache"}
 
 
 class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore]
@@ -43,10 +49,30 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
 
     def __init__(self, server: str | None = None, ca: str | os.PathLike[str] | None = None, token: str | None = None,
                  timeout: float = 5.0, cache_bytes: int = 64 << 20, agent: str = "auto", **storage_options: Any) -> None:
+        unknown = storage_options.keys() - _FSSPEC_OPTIONS
+        if unknown:
+            raise TypeError(f"h5mirror knows no option {', '.join(map(repr, sorted(unknown)))}")
         super().__init__(**storage_options)
         self._server = server
         self._how: Access = access(ca, token, timeout, cache_bytes=cache_bytes, agent=agent)
         self._readers = Readers(self._how)
+
+    @property
+    def storage_options(self) -> dict[str, Any]:
+        """What is pickled, and written as JSON: with absolute paths."""
+        given: dict[str, Any] = self._given
+        return {**given, **{key: getattr(self._how, key) for key in ("ca", "token") if given.get(key) is not None}}
+
+    @storage_options.setter
+    def storage_options(self, options: dict[str, Any]) -> None:  # fsspec sets it.
+        self._given = options
+
+    def to_dict(self, *, include_password: bool = True) -> dict[str, Any]:
+        """As fsspec's; `include_password=False` leaves the token out."""
+        options: dict[str, Any] = super().to_dict(include_password=include_password)
+        if not include_password:
+            options.pop("token", None)
+        return options
 
     # Paths.
 
@@ -85,10 +111,13 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
         if self._directory(path).name:
             target = self._target(path)
             try:
-                return self._readers.use(target, functools.partial(_info, url))  # type: ignore[no-any-return]
+                with contextlib.closing(Reader(target, self._how)) as reader:
+                    return _info(url, reader)
             except FileNotFoundError:
                 if target.version is not None or not self._is_directory(path):
                     raise
+        else:
+            self._is_directory(path)  # The server must answer.
         return {"name": url, "size": 0, "type": "directory"}
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
@@ -124,7 +153,11 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
 
     def glob(self, path: str, maxdepth: int | None = None, **more: Any) -> Any:
         """By a pattern. ValueError: in a URL of a socket, whose '?' would be part of it."""
-        if self._strip_protocol(path).startswith(_UNIX):
+        url = self._strip_protocol(path)
+        if url.startswith(_UNIX):
+            if not has_magic(Url.parse_directory(url).name):
+                found = {url: self.info(url)} if self.exists(url) else {}
+                return found if more.get("detail") else list(found)
             raise ValueError(f"{path!r}: a URL of a socket takes no pattern; ls() and find() list its directories")
         return super().glob(path, maxdepth=maxdepth, **more)
 
@@ -162,8 +195,8 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
         """All ranges of one path are of one version. `max_gap` has no effect: ranges that are near come together anyway."""
         if not isinstance(paths, list):
             raise TypeError("paths: a list")
-        starts = starts if isinstance(starts, list) else [starts] * len(paths)
-        ends = ends if isinstance(ends, list) else [ends] * len(paths)
+        starts = list(starts) if isinstance(starts, Iterable) else [starts] * len(paths)
+        ends = list(ends) if isinstance(ends, Iterable) else [ends] * len(paths)
         if not len(paths) == len(starts) == len(ends):
             raise ValueError("paths, starts and ends: as many of each")
         places: dict[str, list[int]] = {}
@@ -213,7 +246,7 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
 
 
 class H5MirrorFile(AbstractBufferedFile):  # type: ignore[misc,unused-ignore]
-    """One version or cut, open for reading. `path` is the URL of that version.
+    """One version or cut, open for reading. `path` is the URL that was asked for, and `url` that of the version.
 
     Nothing is buffered here, unless fsspec's cache_type says so: what was read lies in the memory of all readers.
     """
@@ -222,10 +255,10 @@ class H5MirrorFile(AbstractBufferedFile):  # type: ignore[misc,unused-ignore]
                  cache_options: Any) -> None:
         self._reader = reader
         self._opened = path
-        url = fs._strip_protocol(path) if reader.version is None else replace(Url.parse(fs._strip_protocol(path)),
-                                                                              version=str(reader.version)).url()
-        super().__init__(fs, url, "rb", block_size, cache_type=cache_type, cache_options=cache_options, size=reader.size)
-        self.details = _info(url, reader)
+        asked = fs._strip_protocol(path)
+        self.url = asked if reader.version is None else replace(Url.parse(asked), version=str(reader.version)).url()
+        super().__init__(fs, asked, "rb", block_size, cache_type=cache_type, cache_options=cache_options, size=reader.size)
+        self.details = _info(self.url, reader)
 
     @property
     def version(self) -> int | None:
@@ -247,6 +280,9 @@ class H5MirrorFile(AbstractBufferedFile):  # type: ignore[misc,unused-ignore]
 
     def _fetch_range(self, start: int, end: int) -> bytes:
         return self._reader.read(start, end)
+
+    def __dask_tokenize__(self) -> Any:
+        return type(self).__name__, self._reader.pin
 
     def close(self) -> None:
         super().close()
