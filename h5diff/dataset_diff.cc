@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -22,6 +24,8 @@ constexpr uint64_t kReadBytes = 1 << 20;
 constexpr uint64_t kChunkBytesMax = 512 << 20;
 // Elements that lead to others, of which a footprint is made by reading them.
 constexpr uint64_t kElementsReadMax = 1 << 20;
+constexpr uint64_t kElementsAtOnce = 512;
+constexpr size_t kValueBytesMax = 256 << 20;
 
 // The data of two datasets of the same element type.
 class DataDiff {
@@ -241,6 +245,11 @@ class DataDiff {
     return absl::OkStatus();
   }
 
+  // Of the first of many chunks.
+  absl::Status UnreadableOnce(const absl::Status& status) {
+    return std::exchange(is_unreadable_, true) ? absl::OkStatus() : Unreadable(status);
+  }
+
   // Chunks that only one version has, that were moved, or that lie in changed pages.
   absl::Status Chunks() {
     std::vector<hsize_t> dims(rank_);
@@ -261,14 +270,16 @@ class DataDiff {
       const Chunk* before = has_old ? &*one++ : nullptr;
       const Chunk* after = has_new ? &*other++ : nullptr;
       H5M_ASSIGN_OR_RETURN(const bool same, SameStored(before, after));
-      if (!same) H5M_RETURN_IF_ERROR(CompareChunk(before, after));
+      if (same && !decode_all_) continue;
+      H5M_RETURN_IF_ERROR(CompareChunk(before, after, same));
     }
     return absl::OkStatus();
   }
 
-  // Whether a chunk's stored bytes are the same, and so all that they say.
+  // Whether a chunk's stored bytes are the same. What they lead to may not be: decode_all_.
   absl::StatusOr<bool> SameStored(const Chunk* before, const Chunk* after) {
-    if (decode_all_ || before == nullptr || after == nullptr) return false;
+    if (before == nullptr || after == nullptr) return false;
+    if (context_.base_offset != 0 || !context_.same_base_offset) return false;
     if (before->length != after->length || before->filter_mask != after->filter_mask ||
         facts_[0]->filters != facts_[1]->filters) {
       return false;
@@ -325,7 +336,7 @@ class DataDiff {
     return end <= start ? 0 : std::min(size, end - start);
   }
 
-  absl::Status CompareChunk(const Chunk* before, const Chunk* after) {
+  absl::Status CompareChunk(const Chunk* before, const Chunk* after, bool same_stored) {
     if (!look_) {
       AddStored(before, after, Search::kNo);
       AddRange({});
@@ -340,13 +351,14 @@ class DataDiff {
       return absl::OkStatus();
     }
     if (part.common_count * H5Tget_size(facts_[1]->type.get()) > kChunkBytesMax) {
+      if (same_stored) return UnreadableOnce(absl::ResourceExhaustedError("a chunk is too large"));
       AddNoted(std::move(part.range), "too large to look into: its stored bytes differ");
       return absl::OkStatus();
     }
-    return CompareElements(std::move(part));
+    return CompareElements(std::move(part), same_stored);
   }
 
-  absl::Status CompareElements(ChunkPart part) {
+  absl::Status CompareElements(ChunkPart part, bool same_stored) {
     const uint64_t count = part.common_count;
     const Handle memory = MemorySpace(count);
     Values one(facts_[0]->type.get(), memory.get(), count);
@@ -354,6 +366,7 @@ class DataDiff {
     const absl::Status read = ReadBoth(part.start, part.common, memory.get(), one, other);
     if (!read.ok()) {
       H5M_RETURN_IF_ERROR(context_.pages.error());
+      if (same_stored) return UnreadableOnce(read);
       AddNoted(std::move(part.range), StrCat("its stored bytes differ; ", ToStd(read.message())));
       return absl::OkStatus();
     }
@@ -385,8 +398,9 @@ class DataDiff {
   const size_t rank_;
   const bool decode_, decode_all_, look_;
   Change change_;
-  uint64_t run_end_ = 0;       // one past the last element of the last run
-  std::vector<hsize_t> grid_;  // chunks in each dimension
+  bool is_unreadable_ = false;  // what UnreadableOnce() has told
+  uint64_t run_end_ = 0;        // one past the last element of the last run
+  std::vector<hsize_t> grid_;   // chunks in each dimension
 };
 
 void Report(DiffContext& context, const std::string& path, const char* what,
@@ -401,6 +415,74 @@ void Report(DiffContext& context, const std::string& path, const char* what,
   change.had_old = !before.empty();
   change.has_new = !after.empty();
   context.sink(std::move(change));
+}
+
+// What values of variable length may take in memory at once. A few bytes in a file can name a large
+// value a million times.
+class MemoryOfValues {
+ public:
+  // A transfer property list that allocates here.
+  absl::StatusOr<Handle> Transfer() {
+    H5M_ASSIGN_OR_RETURN(Handle list, hdf5::Own(H5Pcreate(H5P_DATASET_XFER), "read"));
+    H5M_RETURN_IF_ERROR(hdf5::Check(H5Pset_vlen_mem_manager(list.get(), &MemoryOfValues::Take, this,
+                                                            &MemoryOfValues::Free, nullptr),
+                                    "read"));
+    return list;
+  }
+  void Begin() { left_ = kValueBytesMax; }
+  bool is_spent() const { return is_spent_; }
+
+ private:
+  static void* Take(size_t bytes, void* self_in) {
+    auto* const self = static_cast<MemoryOfValues*>(self_in);
+    if (bytes > self->left_) {
+      self->is_spent_ = true;
+      return nullptr;
+    }
+    self->left_ -= bytes;
+    return std::malloc(bytes);  // Values gives it back as HDF5 does by default, by free().
+  }
+  static void Free(void* memory, void*) { std::free(memory); }
+
+  size_t left_ = 0;
+  bool is_spent_ = false;
+};
+
+// Reads all elements, a few rows of the first dimension at a time, so that the footprint has what
+// they lead to.
+absl::Status ReadBySlabs(hid_t dataset, const DatasetFacts& facts, Footprint& footprint) {
+  const size_t rank = facts.dims.size();
+  uint64_t in_row = 1;
+  for (size_t d = 1; d < rank; ++d) in_row *= facts.dims[d];
+  const hsize_t rows = rank == 0 ? 1 : facts.dims[0];
+  const hsize_t at_once = std::max<hsize_t>(1, kElementsAtOnce / in_row);
+  MemoryOfValues memory;
+  H5M_ASSIGN_OR_RETURN(const Handle transfer, memory.Transfer());
+  for (hsize_t row = 0; row < rows; row += at_once) {
+    std::vector<hsize_t> start(rank, 0), count = facts.dims;
+    const hsize_t taken = std::min(at_once, rows - row);
+    if (rank > 0) {
+      start[0] = row;
+      count[0] = taken;
+      H5M_RETURN_IF_ERROR(
+          hdf5::Check(H5Sselect_hyperslab(facts.space.get(), H5S_SELECT_SET, start.data(), nullptr,
+                                          count.data(), nullptr),
+                      "read"));
+    }
+    const hsize_t elements = taken * in_row;
+    const Handle in_memory(H5Screate_simple(1, &elements, nullptr));
+    Values values(facts.type.get(), in_memory.get(), elements);
+    memory.Begin();
+    const absl::Status read = hdf5::Check(H5Dread(dataset, facts.type.get(), in_memory.get(),
+                                                  facts.space.get(), transfer.get(), values.data()),
+                                          "read");
+    if (memory.is_spent()) {
+      footprint.SetUnbounded();
+      return absl::OkStatus();
+    }
+    H5M_RETURN_IF_ERROR(read);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -472,9 +554,7 @@ absl::Status TakeDataFootprint(hid_t dataset, uint64_t base_offset, Footprint& f
     footprint.SetUnbounded();
     return absl::OkStatus();
   }
-  Values values(facts.type.get(), facts.space.get(), count);
-  return hdf5::Check(
-      H5Dread(dataset, facts.type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()), "read");
+  return ReadBySlabs(dataset, facts, footprint);
 }
 
 }  // namespace h5mirror::tools

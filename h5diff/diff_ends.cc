@@ -87,7 +87,7 @@ absl::StatusOr<DiffEnds> FindDiffEnds(Context& context, const DiffOptions& optio
   H5M_ASSIGN_OR_RETURN(ends.other, FindEnd(context, options.new_version));
   ends.one_file = ends.one.local == nullptr && ends.other.local == nullptr &&
                   ends.one.file.name == ends.other.file.name &&
-                  ends.one.file.server == ends.other.file.server;
+                  ends.one.client == ends.other.client;
   return ends;
 }
 

@@ -21,8 +21,8 @@ struct AttributeWish {
 // "NAME" or "NAME=VALUE"; the name ends at the first '='. kInvalidArgument: the name is empty.
 absl::StatusOr<AttributeWish> ParseAttributeWish(std::string_view text);
 
-// Whether a value as text is what was asked for: the same text, or the same number ("1" is "1.0").
-bool IsSameValue(const std::string& wanted, const std::string& text);
+// Whether two texts are the same number: "1" is "1.0". Whole numbers are compared as such.
+bool IsSameNumber(const std::string& one, const std::string& other);
 
 struct Match {
   std::string path;
@@ -30,10 +30,17 @@ struct Match {
   bool operator==(const Match&) const = default;
 };
 
-// In order of paths. A group with several names is looked into under the first of them. With
-// wishes links are no match. Soft and external links are not followed. Errors: what HDF5 says.
-absl::StatusOr<std::vector<Match>> FindMatches(hid_t file, const PathGlobs& globs,
-                                               const std::vector<AttributeWish>& wishes);
+struct Matches {
+  std::vector<Match> found;
+  // Objects that could not be opened, "/g/x: why": the first hundred.
+  std::vector<std::string> failed;
+};
+
+// Group by group, in the order of names. A group that a pattern leads into by several names of the
+// same depth, or of any depth behind "**", is looked into under the first of them. With wishes
+// links are no match. Soft and external links are not followed. Errors: the root cannot be opened.
+absl::StatusOr<Matches> FindMatches(hid_t file, const PathGlobs& globs,
+                                    const std::vector<AttributeWish>& wishes);
 
 }  // namespace h5mirror::tools
 

@@ -26,12 +26,13 @@ TEST(AttributeWishTest, WhatNamesNoneIsRefused) {
 }
 
 TEST(AttributeWishTest, NumbersAreTheSameHoweverTheyAreWritten) {
-  EXPECT_TRUE(IsSameValue("1", "1.0"));
-  EXPECT_TRUE(IsSameValue("1e3", "1000"));
-  EXPECT_TRUE(IsSameValue("K", "K"));
-  EXPECT_FALSE(IsSameValue("K", "k"));
-  EXPECT_FALSE(IsSameValue("1", "2"));
-  EXPECT_FALSE(IsSameValue("", "0"));
+  EXPECT_TRUE(IsSameNumber("1", "1.0"));
+  EXPECT_TRUE(IsSameNumber("1e3", "1000"));
+  EXPECT_TRUE(IsSameNumber("18446744073709551615", "18446744073709551615"));
+  EXPECT_FALSE(IsSameNumber("9007199254740993", "9007199254740992"));
+  EXPECT_FALSE(IsSameNumber("K", "K")) << "no numbers";
+  EXPECT_FALSE(IsSameNumber("1", "2"));
+  EXPECT_FALSE(IsSameNumber("", "0"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "h5diff/object_history.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <utility>
@@ -178,7 +179,7 @@ absl::StatusOr<bool> ObjectHistory::Compare(const v1::Version& older, VersionPag
   was_there_ = was_there_ || next.is_there;
   absl::StatusOr<bool> go_on = true;
   if (next.is_there != state_->is_there) {
-    go_on = state_->is_there ? Tell(Kind::kAppeared, {}, state_->text, 0)
+    go_on = state_->is_there ? Tell(Kind::kAppeared, {}, state_->text, older.version())
                              : Tell(Kind::kWent, {}, next.text, older.version());
   } else if (next.is_there) {
     go_on = CompareThere(older, next, *one, pages);
@@ -206,6 +207,12 @@ absl::StatusOr<bool> ObjectHistory::CompareThere(const v1::Version& older, const
   if (!changes.ok()) return TellUnknown(state_->version, changes.status());
   const bool replaced = one_generation && next.address != state_->address;
   if (!replaced && changes->empty()) return true;
+  const auto known = std::find_if(changes->begin(), changes->end(), [](const Change& each) {
+    return each.kind != ChangeKind::kUnknown;
+  });
+  if (!replaced && known == changes->end()) {
+    return TellUnknown(state_->version, absl::UnknownError(ToAbsl(changes->front().note)));
+  }
   return Tell(replaced ? Kind::kReplaced : Kind::kChanged, *std::move(changes), state_->text,
               older.version());
 }

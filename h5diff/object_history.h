@@ -31,7 +31,8 @@ struct ObjectEvent {
   };
   Kind kind = Kind::kChanged;
   v1::Version version;
-  // With kChanged, kReplaced and kWent: the version that it is compared with.
+  // The version that it is compared with, which is older. Those between were dropped, or could not
+  // be looked into. 0: there is none, or with kUnknown.
   int64_t before = 0;
   std::string object;  // FoundObject::Text(): what it is in `version`; kWent: what it was
   std::vector<Change> changes{};  // with kChanged and kReplaced

@@ -60,8 +60,7 @@ bool Blame(const ObjectEvent& event, std::vector<Blamed>& attributes) {
                       event.kind == Kind::kReplaced;
   const auto is_changed = [&](const std::string& name) {
     return std::any_of(event.changes.begin(), event.changes.end(), [&](const Change& change) {
-      return change.kind == ChangeKind::kChanged && change.what == "attribute" &&
-             change.name == name;
+      return change.what == "attribute" && change.name == name;
     });
   };
   bool any_left = false;
@@ -69,7 +68,9 @@ bool Blame(const ObjectEvent& event, std::vector<Blamed>& attributes) {
     if (each.version) continue;
     if (of_all || is_changed(each.attribute.name)) {
       each.version = event.version;
-      each.or_earlier = event.kind == Kind::kFirstSeen;
+      // A version between that was dropped may have made it.
+      each.or_earlier = event.kind == Kind::kFirstSeen ||
+                        (event.before > 0 && event.version.version() - event.before > 1);
     } else {
       any_left = true;
     }
@@ -79,11 +80,11 @@ bool Blame(const ObjectEvent& event, std::vector<Blamed>& attributes) {
 
 void Print(Context& context, const std::string& file, const std::string& path,
            const std::vector<Blamed>& attributes) {
-  Table table(std::vector<Column>{{"ATTRIBUTE", Align::kLeft},
+  Table table(std::vector<Column>{{"ATTRIBUTE", Align::kLeft, Narrow::kClip},
                                   {"VALUE", Align::kLeft, Narrow::kClip},
                                   {"VERSION", Align::kRight},
                                   {"TIME", Align::kLeft},
-                                  {"USER", Align::kLeft},
+                                  {"USER", Align::kLeft, Narrow::kLeaveOut},
                                   {"PROGRAM", Align::kLeft, Narrow::kLeaveOut},
                                   {"HOST", Align::kLeft, Narrow::kLeaveOut}});
   Json list = Json::array();

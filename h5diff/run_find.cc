@@ -62,6 +62,8 @@ class FileFinder {
   }
 
   const std::vector<Finding>& findings() const { return findings_; }
+  // Objects that could not be looked at, and why.
+  const std::vector<std::string>& failed() const { return failed_; }
 
  private:
   absl::StatusOr<bool> IsSame(const v1::Version& version) {
@@ -82,7 +84,7 @@ class FileFinder {
         client_, {.file = file_, .versions = {version, version}, .page_size_bytes = kPageBytes},
         ExtentSet());
     Footprint footprint;
-    const auto matches = [&]() -> absl::StatusOr<std::vector<Match>> {
+    const auto matches = [&]() -> absl::StatusOr<Matches> {
       H5M_RETURN_IF_ERROR(hdf5::StartLibrary());
       H5M_ASSIGN_OR_RETURN(const hdf5::SourceFile opened,
                            hdf5::SourceFile::Open(pages.source(Side::kNew), &footprint));
@@ -90,7 +92,12 @@ class FileFinder {
     }();
     H5M_RETURN_IF_ERROR(pages.error());
     H5M_RETURN_IF_ERROR(matches.status());
-    Take(*matches, version.version());
+    Take(matches->found, version.version());
+    for (const std::string& each : matches->failed) {
+      failed_.push_back(StrCat("version ", version.version(), ": ", each));
+    }
+    // It is not known which bytes their objects would come from.
+    if (!matches->failed.empty()) footprint.SetUnbounded();
     footprint_ = std::move(footprint);
     return absl::OkStatus();
   }
@@ -116,6 +123,7 @@ class FileFinder {
   v1::Version newer_;  // the last one that was added; number 0: none
   Footprint footprint_;
   std::vector<Finding> findings_;
+  std::vector<std::string> failed_;
   // Where in `findings_` what the last version has is, by path.
   absl::flat_hash_map<std::string, size_t> current_;
 };
@@ -133,6 +141,9 @@ class Finder {
   absl::Status Place(const std::string& place) {
     H5M_ASSIGN_OR_RETURN(const FileArg file, ResolveFileArg(place, context_.flags().client.server));
     H5M_ASSIGN_OR_RETURN(rpc::Client * client, context_.Connect(file));
+    std::string directory = file.name;
+    while (directory.ends_with('/')) directory.pop_back();
+    if (directory != file.name) return Directory(*client, directory);
     v1::GetFileRequest request;
     request.set_name(file.name);
     const auto status = client->GetFile(request, kLookTime);
@@ -177,12 +188,17 @@ class Finder {
                                 return finder.Add(version);
                               }).status();
     Tell(name, finder.findings());
+    for (const std::string& each : finder.failed()) AddFailed(name, each);
     // There was no such file yet at that time, or it has no version.
     if (done.ok() || absl::IsNotFound(done)) return absl::OkStatus();
     if (absl::IsUnavailable(done) || absl::IsDeadlineExceeded(done)) return done;
-    failed_.push_back(Json{{"file", name}, {"error", std::string(done.message())}});
-    context_.Note(StrCat(name, ": ", ToStd(done.message())));
+    AddFailed(name, std::string(ToStd(done.message())));
     return absl::OkStatus();
+  }
+
+  void AddFailed(const std::string& file, const std::string& error) {
+    failed_.push_back(Json{{"file", file}, {"error", error}});
+    context_.Note(StrCat(file, ": ", error));
   }
 
   void Tell(const std::string& file, const std::vector<Finding>& findings) {

@@ -60,6 +60,9 @@ std::vector<std::string> LinesOf(const ObjectEvent& event) {
       break;
   }
   for (const Change& change : event.changes) lines.push_back(ChangeSummary(change));
+  if (event.before > 0 && event.version.version() - event.before > 1) {
+    lines.back() += StrCat(" (since version ", event.before, ")");
+  }
   return lines;
 }
 
@@ -93,9 +96,11 @@ class Printer {
     std::vector<std::string> last{UserOf(version), version.writer().program(),
                                   version.writer().host()};
     for (const std::string& line : LinesOf(event)) {
-      std::vector<std::string> cells = std::exchange(first, {"", ""});
+      // Blanks: the table writes "-" for an empty cell.
+      std::vector<std::string> cells = std::exchange(first, {" ", " "});
       cells.push_back(line);
-      for (std::string& cell : std::exchange(last, {"", "", ""})) cells.push_back(std::move(cell));
+      for (std::string& cell : std::exchange(last, {" ", " ", " "}))
+        cells.push_back(std::move(cell));
       table_.AddRow(cells);
     }
   }
@@ -157,8 +162,8 @@ absl::StatusOr<int> RunObjectLog(Context& context, const ObjectLogOptions& optio
                    {"path", options.path},
                    {"versions_seen", seen},
                    {"versions_opened", history.versions_opened()}},
-              end == WalkEnd::kOldest);
-  return kExitOk;
+              end == WalkEnd::kOldest && !any_unknown);
+  return any_unknown ? kExitFailure : kExitOk;
 }
 
 }  // namespace h5mirror::tools

@@ -18,6 +18,7 @@ absl::StatusOr<WalkEnd> ForEachVersion(
       request.has_since_time() ? rpc::FromProto(request.since_time()) : absl::InfinitePast();
   request.clear_since_time();
   request.set_page_size(kVersionsAtOnce);
+  const bool any_time = since == absl::InfinitePast() && !request.has_until_time();
   bool any = false;
   do {
     H5M_ASSIGN_OR_RETURN(const v1::ListVersionsResponse page, client.ListVersions(request));
@@ -33,7 +34,9 @@ absl::StatusOr<WalkEnd> ForEachVersion(
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   if (any) return WalkEnd::kOldest;
-  return absl::NotFoundError(StrCat(request.name(), " has no version of that time"));
+  return absl::NotFoundError(
+      StrCat(request.name(), any_time ? " has no version yet; h5mirror commit makes one"
+                                      : " has no version of that time"));
 }
 
 }  // namespace h5mirror::tools

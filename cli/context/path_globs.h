@@ -24,6 +24,8 @@ class PathGlobs {
   bool Matches(std::string_view path) const;
   // True: a pattern matches it, or a group on the way to it.
   bool Covers(std::string_view path) const;
+  // True: a pattern may match what lies below this group; "" is the root.
+  bool MayLeadOn(std::string_view path) const;
 
  private:
   std::vector<std::string> patterns_;

@@ -1,5 +1,7 @@
 """`find` lists objects by path and attribute, over files and versions."""
 
+import json
+
 import pytest
 
 
@@ -72,10 +74,42 @@ def test_a_group_that_holds_itself_is_looked_into_once(files):
     assert found == {"/entry", "/entry/data", "/entry/raw", "/entry/raw/data", "/entry/self", "/soft"}
 
 
+def test_an_object_is_found_by_each_of_its_paths(files):
+    files.edit("one.h5", "f['z'] = f['entry']")
+    for path in ("/entry/data", "/z/data", "/z/raw/data"):
+        assert find(files, path, "one.h5") == {("one.h5", path, 2, 2)}
+    assert find(files, "/*/data", "one.h5") == {("one.h5", "/entry/data", 2, 2)}, "several names: by the first"
+
+
+def test_whole_numbers_and_texts_are_compared_as_such(files):
+    files.edit("one.h5", "f.attrs['x'] = 1\nd = f['entry/data']\nd.attrs['big'] = 9007199254740993\nd.attrs['text'] = '1000'")
+    for wish, is_found in (("big=9007199254740993", True), ("big=9007199254740992", False), ("text=1000", True), ("text=1e3", False)):
+        assert bool(find(files, "**", "one.h5", "--attr", wish)) == is_found, wish
+
+
+def test_a_broken_object_hides_no_other(site):
+    site.py("""
+    with h5py.File("broken.h5", "w", driver="sec2") as f:
+        f["a"], f["mid/x"], f["ok"] = 1, 2, 3
+        at = h5py.h5o.get_info(f["mid"].id).addr
+    with open("broken.h5", "r+b") as file:
+        file.seek(at)
+        file.write(b"\\xff")
+    """)
+    site.cli("push", site.work / "broken.h5", "--name", "broken.h5").ok()
+    assert find(site, "/ok") == {("broken.h5", "/ok", 1, 1)}
+    result = site.cli("find", "**", "broken.h5", "--json")
+    document = json.loads(result.out)
+    assert result.code == 1 and {each["path"] for each in document["found"]} == {"/a", "/ok"}, result.describe()
+    failed, = document["failed"]
+    assert failed["file"] == "broken.h5" and failed["error"].startswith("version 1: /mid: "), failed
+
+
 def test_a_place_is_a_file_or_a_directory(files):
     (files.work / "sub").mkdir()
     files.edit("sub/three.h5", "f['entry/data'] = 1")
-    assert find(files, "/entry/data", "sub") == {("sub/three.h5", "/entry/data", 1, 1)}
+    for place in ("sub", "sub/"):
+        assert find(files, "/entry/data", place) == {("sub/three.h5", "/entry/data", 1, 1)}
     missing = files.cli("find", "/entry/data", "none")
     assert missing.code == 3 and "none" in missing.err, missing.describe()
 

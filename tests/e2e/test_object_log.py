@@ -156,6 +156,42 @@ def test_blame_says_where_older_versions_are_gone(site):
         "a": (2, True), "b": (2, True), "c": (3, False)}
 
 
+def test_what_dropped_versions_did_is_not_said_of_the_next_one(site):
+    site.edit("run.h5", "f['d'] = 1\nf['d'].attrs['a'] = f['d'].attrs['b'] = 1")
+    site.edit("run.h5", "f['d'].attrs['a'] = 2")
+    site.edit("run.h5", "f['d'].attrs['b'] = 2")
+    site.edit("run.h5", "f['x'] = 1")
+    site.edit("run.h5", "f['d'].attrs['c'] = 1")
+    site.edit("run.h5", "f['d'].attrs['c'] = 2")
+    site.cli("tag", "run.h5@1", "keep").ok()
+    site.cli("prune", "run.h5", "--keep-last", "2", "--keep-tag", "keep").ok()
+    assert site.versions("run.h5") == [1, 5, 6]
+    assert {name: found[1:] for name, found in blame(site, "/d").items()} == {"a": (5, True), "b": (5, True), "c": (6, False)}
+    event, = log(site, "/x")[1]["events"]
+    assert (event["event"], event["version"]["version"], event["before"]) == ("appeared", 5, 1)
+    assert "(since version 1)" in site.cli("log", "run.h5:/x").ok().out
+
+
+def test_what_cannot_be_read_has_not_changed(site):
+    """Texts behind a filter that is missing: whether they changed is not known."""
+    site.edit("run.h5", "f.create_dataset('w', data=['text %d' % n for n in range(1000)], dtype=h5py.string_dtype(), chunks=(500,), "
+                        "compression='lzf')")
+    site.edit("run.h5", "f['n'] = 1")
+    difference = site.cli("diff", "--full", "run.h5@1", "run.h5@2")
+    assert difference.code == 1 and "? /w  data: data cannot be read" in difference.out and "bytes differ" not in difference.out, difference.describe()
+    logged = site.cli("log", "run.h5:/w", "--json")
+    document = json.loads(logged.out)
+    assert logged.code == 1 and not document["complete"], logged.describe()
+    assert [each["event"] for each in document["events"]] == ["unknown", "appeared"], document
+
+
+def test_large_values_are_read_a_few_at_a_time(site):
+    site.edit("run.h5", "d = f.create_dataset('v', (2000,), dtype=h5py.vlen_dtype('f8'))\n"
+                        "for n in range(2000): d[n] = np.full(12_500, float(n))")
+    site.edit("run.h5", "f['n'] = 1")
+    assert log(site, "/v")[0] == [(1, "appeared", [])]
+
+
 RANDOM = """
     import random
     r = random.Random({seed})
