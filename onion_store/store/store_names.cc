@@ -104,13 +104,13 @@ absl::Status StoreImpl::DropNothing(const std::string& name) {
 }
 
 absl::Status StoreImpl::PrepareTarget(const std::string& name) {
-  H5M_RETURN_IF_ERROR(DropNothing(name));
   EnvTree& tree = *context_->tree;
   for (const std::string& taken : {name, HistoryOf(name)}) {
     const auto there = tree.Stat(taken);
     if (there.ok()) return absl::AlreadyExistsError(StrCat(taken, " exists: choose another name"));
     if (!absl::IsNotFound(there.status())) return there.status();
   }
+  H5M_RETURN_IF_ERROR(DropNothing(name));
   const uint32_t mode_bits = DirectoryMode(context_->options);
   for (size_t slash = name.find('/'); slash != std::string::npos;
        slash = name.find('/', slash + 1)) {

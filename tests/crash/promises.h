@@ -65,6 +65,9 @@ struct FilePromises {
   // Of a file that a session made. One that was there before has none.
   static constexpr char kWriter[] = "unix:writer";
   std::string owner = kWriter;
+  // What each session of a scenario and of a check says, so that whichever makes a file, it is
+  // kWriter's.
+  static LocalAccess Local() { return {0640, std::nullopt, kWriter}; }
 
   // The newest cut that was acked; 0: none.
   CutNumber AckedCut() const;
