@@ -93,7 +93,7 @@ class FileCheck {
     auto info = file_->Info();
     H5M_RETURN_IF_ERROR(In(info.status(), "info"));
     H5M_ASSIGN_OR_RETURN(std::string bytes, NewestBytes(*info));
-    Writer writer(file_, SessionStart::kContinue, std::move(bytes), FilePromises::Local());
+    Writer writer(file_, SessionStart::kContinue, std::move(bytes), promised_.Local());
     H5M_RETURN_IF_ERROR(In(writer.begun(), StrCat("begin ", name_)));
     const uint64_t size = writer.content().size();
     if (choice_ % 2 == 0) H5M_RETURN_IF_ERROR(In(writer.Truncate(size - size / 5), "truncate"));
@@ -290,7 +290,7 @@ class FileCheck {
     auto info = file_->Info();
     H5M_RETURN_IF_ERROR(In(info.status(), "info"));
     H5M_ASSIGN_OR_RETURN(std::string bytes, NewestBytes(*info));
-    Writer writer(file_, SessionStart::kContinue, std::move(bytes), FilePromises::Local());
+    Writer writer(file_, SessionStart::kContinue, std::move(bytes), promised_.Local());
     H5M_RETURN_IF_ERROR(In(writer.begun(), StrCat("begin ", name_)));
     if (writer.token() <= promises_.GivenTokenMax()) {
       return Violation(StrCat("token ", writer.token(), " was given twice"));

@@ -122,7 +122,7 @@ void Player::Begin(const std::string& file, SessionStart start) {
   }
   std::shared_ptr<File> opened = FileOf(file);
   if (opened == nullptr) return;
-  auto writer = std::make_unique<Writer>(opened, start, newest_[file], FilePromises::Local());
+  auto writer = std::make_unique<Writer>(opened, start, newest_[file], FilePromises().Local());
   if (!Ok(writer->begun())) {
     writer->End(SessionEnd::kLost).IgnoreError();  // It has the lease.
     return;
@@ -294,7 +294,7 @@ void Player::TakeOver(const std::string& file) {
   if (!Begun(StrCat("take over ", file))) return;
   std::unique_ptr<Writer>& current = writers_.at(file);
   auto writer = std::make_unique<Writer>(files_.at(file), SessionStart::kContinue, newest_[file],
-                                         FilePromises::Local());
+                                         FilePromises().Local());
   if (!Ok(writer->begun())) {  // The other one's session may go on.
     writer->End(SessionEnd::kLost).IgnoreError();
     return;

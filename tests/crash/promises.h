@@ -65,9 +65,8 @@ struct FilePromises {
   // Of a file that a session made. One that was there before has none.
   static constexpr char kWriter[] = "unix:writer";
   std::string owner = kWriter;
-  // What each session of a scenario and of a check says, so that whichever makes a file, it is
-  // kWriter's.
-  static LocalAccess Local() { return {0640, std::nullopt, kWriter}; }
+  // What a session says that makes it, in a scenario or in a check.
+  LocalAccess Local() const { return {0640, std::nullopt, owner}; }
 
   // The newest cut that was acked; 0: none.
   CutNumber AckedCut() const;
