@@ -5,8 +5,7 @@ import json
 import pytest
 
 
-@pytest.fixture
-def files(site):
+def fill(site):
     for name, count in (("one.h5", 10), ("two.h5", 20)):
         site.edit(name, f"""
 d = f.create_dataset('entry/data', data=np.arange({count}.0))
@@ -17,6 +16,17 @@ f['entry/raw/data'] = np.arange(3)
 f['soft'] = h5py.SoftLink('/entry')
 """)
     return site
+
+
+@pytest.fixture
+def files(site):
+    return fill(site)
+
+
+@pytest.fixture(scope="module")
+def same_files(module_site):
+    """For tests that change nothing."""
+    return fill(module_site)
 
 
 def find(site, *words):
@@ -37,12 +47,12 @@ RAW = {("one.h5", "/entry/raw/data", 1, 1), ("two.h5", "/entry/raw/data", 1, 1)}
     (("**", "--attr", "units"), BOTH), (("**", "--attr", "units=K"), BOTH), (("**", "--attr", "units=k"), set()),
     (("**", "--attr", "units=K", "--attr", "count=10.0"), {("one.h5", "/entry/data", 1, 1)}),
     (("**", "--attr", "pair=[1, 2]"), BOTH)])
-def test_a_pattern_and_attributes_choose(files, words, expected):
-    assert find(files, *words) == expected
+def test_a_pattern_and_attributes_choose(same_files, words, expected):
+    assert find(same_files, *words) == expected
 
 
-def test_what_is_found_is_described(files):
-    text = files.cli("find", "/entry/data").ok().out
+def test_what_is_found_is_described(same_files):
+    text = same_files.cli("find", "/entry/data").ok().out
     lines = [line.split(None, 3) for line in text.splitlines()]
     assert lines[0] == ["FILE", "VERSIONS", "PATH", "OBJECT"], text
     assert ["one.h5", "1", "/entry/data", "dataset float64 (10,)"] in lines, text
@@ -116,6 +126,6 @@ def test_a_place_is_a_file_or_a_directory(files):
 
 @pytest.mark.parametrize("words, said", [
     (("entry",), "is no pattern of paths"), (("/a", "--attr", "=5"), "names no attribute"), (("/a", "--at", "never"), "never")])
-def test_what_cannot_be_is_named(files, words, said):
-    result = files.cli("find", *words)
+def test_what_cannot_be_is_named(same_files, words, said):
+    result = same_files.cli("find", *words)
     assert result.code == 2 and said in result.err, result.describe()

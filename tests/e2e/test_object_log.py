@@ -5,8 +5,7 @@ import json
 import pytest
 
 
-@pytest.fixture
-def history(site):
+def fill(site):
     """Versions 1 to 8 of run.h5."""
     site.edit("run.h5", "f.create_dataset('other', data=np.arange(100))")
     site.edit("run.h5", "d = f.create_dataset('g/temp', data=np.arange(10000.0), chunks=(100,), maxshape=(None,))\n"
@@ -21,6 +20,17 @@ def history(site):
     return site
 
 
+@pytest.fixture
+def history(site):
+    return fill(site)
+
+
+@pytest.fixture(scope="module")
+def same_history(module_site):
+    """For tests that change nothing."""
+    return fill(module_site)
+
+
 def log(site, path, *flags):
     """The events as (version, event, changes), newest first; the whole document."""
     document = site.json("log", f"run.h5:{path}", *flags)
@@ -33,13 +43,13 @@ ALL = [(8, "went", []), (6, "changed", ["new", "shape"]), (5, "changed", ["new",
        (2, "appeared", [])]
 
 
-def test_each_change_of_an_object_is_told_and_no_other(history):
-    events, document = log(history, "/g/temp")
+def test_each_change_of_an_object_is_told_and_no_other(same_history):
+    events, document = log(same_history, "/g/temp")
     assert events == ALL
     assert document["complete"] and document["versions_seen"] == 8, document
     assert document["events"][0]["before"] == 7
     assert document["events"][3]["changes"][0]["elements"] == 3
-    text = history.cli("log", "run.h5:/g/temp").ok().out
+    text = same_history.cli("log", "run.h5:/g/temp").ok().out
     for words in ("went: dataset float64 (10100,), last seen in version 7", 'attribute units: "K" -> "C"',
                   "data: 3 elements in 1 chunk", "appeared: dataset float64 (10000,)"):
         assert words in text, text
@@ -55,13 +65,13 @@ def test_versions_that_left_it_alone_are_not_opened(history):
     assert later["versions_opened"] <= document["versions_opened"] + 2, later
 
 
-def test_limit_and_times_choose_what_is_told(history):
-    assert log(history, "/g/temp", "-n", "2")[0] == ALL[:2]
-    times = {each["version"]: each["time"] for each in history.log("run.h5")}
-    events, document = log(history, "/g/temp", "--since", times[5])
+def test_limit_and_times_choose_what_is_told(same_history):
+    assert log(same_history, "/g/temp", "-n", "2")[0] == ALL[:2]
+    times = {each["version"]: each["time"] for each in same_history.log("run.h5")}
+    events, document = log(same_history, "/g/temp", "--since", times[5])
     assert events == ALL[:3] and not document["complete"], events
-    assert log(history, "/g/temp", "--until", times[5])[0] == ALL[2:]
-    assert log(history, "/g/temp", "--since", times[4], "--until", times[5])[0] == ALL[2:4]
+    assert log(same_history, "/g/temp", "--until", times[5])[0] == ALL[2:]
+    assert log(same_history, "/g/temp", "--since", times[4], "--until", times[5])[0] == ALL[2:4]
 
 
 def test_a_replaced_object_and_one_that_came_back(history):
@@ -123,8 +133,8 @@ def test_versions_that_were_dropped_are_not_guessed(history):
     (("log", "run.h5:/none"), 3, "has no /none in any of the 8 versions"), (("log", "none.h5:/g"), 3, "none.h5"),
     (("blame", "run.h5"), 2, "names no object"), (("blame", "run.h5:/g/temp"), 3, "run.h5@8 has no object /g/temp"),
     (("blame", "none.h5:/g"), 3, "none.h5")])
-def test_what_cannot_be_is_named(history, words, code, said):
-    result = history.cli(*words)
+def test_what_cannot_be_is_named(same_history, words, code, said):
+    result = same_history.cli(*words)
     assert result.code == code and said in result.err, result.describe()
 
 
