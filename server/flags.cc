@@ -57,8 +57,8 @@ void AddSettings(CLI::App& app, FlagValues& values) {
         ->type_size(1)
         ->allow_extra_args(false)
         ->expected(1)
-        ->multi_option_policy(key.name == "listen" ? CLI::MultiOptionPolicy::TakeAll
-                                                   : CLI::MultiOptionPolicy::TakeLast)
+        ->multi_option_policy(key.value_name == "ADDRESS,..." ? CLI::MultiOptionPolicy::TakeAll
+                                                              : CLI::MultiOptionPolicy::TakeLast)
         ->group("Settings");
   }
 }

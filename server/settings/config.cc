@@ -96,6 +96,13 @@ absl::Status CheckLogins(const Config& config) {
   return absl::OkStatus();
 }
 
+std::string OpenAddress(std::string_view key, std::string_view address) {
+  return StrCat(
+      key, " = \"", address, "\" can be reached from the network and wants TLS and tokens: ",
+      "run `h5mirrord init`, then start with the configuration that it writes (tls_cert, ",
+      "tls_key, tokens_file); or listen on 127.0.0.1 or unix:PATH and come in through ssh -L");
+}
+
 absl::Status CheckTogether(const Config& config) {
   if (const absl::Duration lag = config.max_lag * config.tick_len; lag > absl::Hours(24)) {
     return absl::InvalidArgumentError(
@@ -123,14 +130,13 @@ absl::Status CheckTogether(const Config& config) {
   H5M_RETURN_IF_ERROR(CheckLogins(config));
   const bool knows_callers = config.HasTokens() || config.HasClientCertificates() ||
                              config.HasLogins() || config.HasMunge();
-  for (const ListenAddress& address : config.listen) {
-    if (address.reach != Reach::kNetwork || (config.HasTls() && knows_callers)) continue;
-    return absl::InvalidArgumentError(
-        StrCat("listen = \"", address.text,
-               "\" can be reached from the network and wants TLS and tokens: ",
-               "run `h5mirrord init`, then start with the configuration that it writes (tls_cert, "
-               "tls_key, ",
-               "tokens_file); or listen on 127.0.0.1 or unix:PATH and come in through ssh -L"));
+  const bool may_be_open = config.HasTls() && knows_callers;
+  for (const auto* addresses : {&config.listen, &config.http_listen}) {
+    const char* const key = addresses == &config.listen ? "listen" : "http_listen";
+    for (const ListenAddress& address : *addresses) {
+      if (address.reach != Reach::kNetwork || may_be_open) continue;
+      return absl::InvalidArgumentError(OpenAddress(key, address.text));
+    }
   }
   return absl::OkStatus();
 }

@@ -49,6 +49,7 @@ struct MinFree {
 struct Config {
   std::filesystem::path root;
   std::vector<ListenAddress> listen;
+  std::vector<ListenAddress> http_listen;  // empty: no HTTP
   uint64_t memory_max_bytes = uint64_t{1} << 30;
   absl::Duration durable_every = absl::Seconds(10);
   uint32_t page_size_bytes = 4096;
@@ -100,6 +101,7 @@ struct Config {
   std::filesystem::path audit_log;  // empty: none is kept
 
   bool HasTls() const { return !tls_cert.empty(); }
+  bool HasHttp() const { return !http_listen.empty(); }
   bool HasTokens() const { return !tokens_file.empty(); }
   bool HasClientCertificates() const { return !tls_client_ca.empty(); }
   bool HasLogins() const { return !jwt_keys.empty(); }

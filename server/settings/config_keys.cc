@@ -95,6 +95,11 @@ absl::StatusOr<std::vector<std::string>> ParseNamePatterns(std::string_view text
   return patterns;
 }
 
+absl::StatusOr<std::vector<ListenAddress>> ParseHttpListen(std::string_view text) {
+  if (text.empty()) return std::vector<ListenAddress>();
+  return ParseListenList(text);
+}
+
 std::string ShowListen(const std::vector<ListenAddress>& addresses) {
   std::string listen;
   for (const ListenAddress& address : addresses) {
@@ -111,6 +116,9 @@ std::vector<ConfigKey> MakeKeys() {
        "Addresses to serve: HOST:PORT, [IPV6]:PORT, unix:PATH; port 0 takes a free one. Any but a "
        "loopback address or a Unix socket wants TLS and tokens.",
        ParsedBy(&Config::listen, ParseListenList, ShowListen)},
+      {"http_listen", "ADDRESS,...",
+       "Addresses for HTTP, which reads files and versions; as for listen. Empty: no HTTP.",
+       ParsedBy(&Config::http_listen, ParseHttpListen, ShowListen)},
       {"memory_max", "SIZE", "Memory that the process may take, whatever clients do.",
        BytesIn(&Config::memory_max_bytes, 64 * kMiB, 4 * kTiB)},
       {"durable_every", "TIME", "A flushed state survives a crash of the server after this long.",
