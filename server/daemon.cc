@@ -79,6 +79,11 @@ absl::Status WritePortFile(const std::filesystem::path& path, const Config& conf
     const bool is_unix = config.listen[i].reach == Reach::kUnixSocket;
     StrAppend(&lines, is_unix ? server.addresses()[i] : StrCat(server.ports()[i]), "\n");
   }
+  for (size_t i = 0; i < config.http_listen.size(); ++i) {
+    const bool is_unix = config.http_listen[i].reach == Reach::kUnixSocket;
+    StrAppend(&lines,
+              "http:", is_unix ? server.http_addresses()[i] : StrCat(server.http_ports()[i]), "\n");
+  }
   return ReplaceSecretFile(path, lines);
 }
 
@@ -239,6 +244,9 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
   std::string addresses;
   for (const std::string& address : (*server)->addresses()) {
     StrAppend(&addresses, addresses.empty() ? "" : ", ", address);
+  }
+  for (const std::string& address : (*server)->http_addresses()) {
+    StrAppend(&addresses, ", HTTP on ", address);
   }
   const bool wants_tokens = config.HasTokens() || config.HasLogins() || config.HasMunge();
   spdlog::info("h5mirrord {} serves {} on {}{}{}", kVersion, config.root.string(), addresses,

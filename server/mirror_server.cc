@@ -276,7 +276,9 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
                                     .session_count = [this] { return mirror.session_count(); }}),
       agents(shared.Environment()),
       health(ServiceNames(), std::move(on_probe)),
-      reflection(ServiceNames(), shared.authenticator) {}
+      reflection(ServiceNames(), shared.authenticator),
+      http_files(shared.Environment(), versions, snapshots),
+      http(http_files) {}
 
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 
@@ -402,6 +404,13 @@ absl::Status MirrorServer::Listen() {
   }
   if (config_.reflection) builder.RegisterService(&services_.reflection);
   services_.mirror.AddQueues(builder, QueueCount(config_));
+  if (config_.HasHttp()) {
+    H5M_ASSIGN_OR_RETURN(entrance_.http,
+                         HttpDoor::Open(config_, shared_.Environment(), identity_.certificate.get(),
+                                        identity_.clients.get(), [this](HttpRequest& request) {
+                                          return services_.http.Answer(request);
+                                        }));
+  }
   entrance_.server = builder.BuildAndStart();
   if (entrance_.server == nullptr) return absl::InternalError("gRPC's server does not start");
   shared_.quotas.counter.Start();
@@ -409,6 +418,7 @@ absl::Status MirrorServer::Listen() {
   services_.mirror.Start();
   services_.health.StartServing();
   entrance_.door->Start();
+  if (entrance_.http != nullptr) entrance_.http->Start();
   timer_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "h5m-timer");
     RunTimer();
@@ -429,8 +439,10 @@ void MirrorServer::KeepMirrorStates() {
 void MirrorServer::SampleMetrics() {
   shared_.metrics.mirrors().Set(shared_.mirrors.Sum());
   shared_.metrics.notify().Set(notifier_->Counts());
-  shared_.metrics.door().Set(
-      {entrance_.door->Counts(), entrance_.door->Turns(), entrance_.gate->refused_calls()});
+  DoorSample door{entrance_.door->Counts(), entrance_.door->Turns(),
+                  entrance_.gate->refused_calls()};
+  if (entrance_.http != nullptr) door += entrance_.http->Sample();
+  shared_.metrics.door().Set(door);
   if (shared_.limits.is_on()) {
     const LimitCounts reached = shared_.limits.Counts();
     for (size_t i = 0; i < reached.size(); ++i) {
@@ -458,11 +470,13 @@ void MirrorServer::RunTimer() {
       EndOfTakenKeys(identity_.logins->ReloadIfChanged());
     }
     entrance_.gate->OnTimer();
+    if (entrance_.http != nullptr) entrance_.http->OnTimer();
     if (round % kCertificateRounds == kCertificateRounds - 1) {
       ReloadCertificate().IgnoreError();  // Logged.
     }
     if (round % 4 == 0) {
       entrance_.door->TendUsers();
+      if (entrance_.http != nullptr) entrance_.http->TendUsers();
       KeepMirrorStates();
       SampleMetrics();
     }
@@ -488,6 +502,7 @@ void MirrorServer::Stop(absl::Duration timeout) {
     // First: that sessions end by it is not that nobody writes any more.
     services_.snapshots.BeginStop();
     services_.mirror.BeginStop();
+    if (entrance_.http != nullptr) entrance_.http->Stop();
     entrance_.server->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
   }
   services_.mirror.Stop();
@@ -498,6 +513,14 @@ void MirrorServer::Stop(absl::Duration timeout) {
   services_.snapshots.Stop();
   notifier_->Stop(kNotifyGrace);
   shared_.metrics.StopServing();
+}
+
+std::vector<std::string> MirrorServer::http_addresses() const {
+  return entrance_.http == nullptr ? std::vector<std::string>() : entrance_.http->addresses();
+}
+
+std::vector<int> MirrorServer::http_ports() const {
+  return entrance_.http == nullptr ? std::vector<int>() : entrance_.http->ports();
 }
 
 std::string MirrorServer::Summary() const {

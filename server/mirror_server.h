@@ -24,6 +24,9 @@
 #include "server/door/munge_credentials.h"
 #include "server/door/server_certificate.h"
 #include "server/history/history_pruner.h"
+#include "server/http/file_answers.h"
+#include "server/http/http_door.h"
+#include "server/http/router.h"
 #include "server/live/snapshots_service.h"
 #include "server/metrics/metrics.h"
 #include "server/mirror/mirror_service.h"
@@ -58,6 +61,9 @@ class MirrorServer {
   // The addresses it listens on, in the order of config.listen, with their real ports.
   const std::vector<std::string>& addresses() const { return entrance_.addresses; }
   const std::vector<int>& ports() const { return entrance_.ports; }
+  // The same of config.http_listen.
+  std::vector<std::string> http_addresses() const;
+  std::vector<int> http_ports() const;
   int metrics_port() const { return shared_.metrics.port(); }
 
   // Reads the tokens again, and ends the sessions and calls of removed ones. On an error the tokens
@@ -140,6 +146,8 @@ class MirrorServer {
     AgentsService agents;
     HealthService health;
     ReflectionService reflection;
+    FileAnswers http_files;
+    Router http;
   };
 
   // The way in: connections, then calls, then gRPC. All null before Listen().
@@ -147,6 +155,7 @@ class MirrorServer {
     std::unique_ptr<FrontDoor> door;
     std::shared_ptr<CallGate> gate;
     std::unique_ptr<grpc::Server> server;
+    std::unique_ptr<HttpDoor> http;  // null without http_listen too
     std::vector<std::string> addresses;
     std::vector<int> ports;
   };

@@ -91,6 +91,14 @@ void Watch(int epoll, int fd, uint32_t events, uint64_t data) {
 
 }  // namespace
 
+DoorSample& DoorSample::operator+=(const DoorSample& other) {
+  connections.connections += other.connections.connections;
+  connections.newcomers += other.connections.newcomers;
+  for (size_t i = 0; i < turned.size(); ++i) turned[i] += other.turned[i];
+  refused_calls += other.refused_calls;
+  return *this;
+}
+
 void RaiseDescriptorLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -143,17 +151,27 @@ struct FrontDoor::Parking {
   OwnedFd wake;
 };
 
-FrontDoor::FrontDoor(const Config& config, const Authenticator& authenticator)
+FrontDoor::FrontDoor(const DoorSettings& settings, const Authenticator& authenticator)
     : authenticator_(authenticator),
-      table_(LimitsFor(config)),
+      thread_name_(settings.thread_name),
+      table_(settings.limits),
       parking_(std::make_shared<Parking>()) {}
 
 absl::StatusOr<std::unique_ptr<FrontDoor>> FrontDoor::Open(const Config& config,
                                                            const Authenticator& authenticator) {
-  auto door = absl::WrapUnique(new FrontDoor(config, authenticator));
-  for (const ListenAddress& address : config.listen) {
+  return Open(DoorSettings{.addresses = config.listen,
+                           .socket_mode_bits = config.socket_mode_bits,
+                           .group = config.group,
+                           .limits = LimitsFor(config)},
+              authenticator);
+}
+
+absl::StatusOr<std::unique_ptr<FrontDoor>> FrontDoor::Open(const DoorSettings& settings,
+                                                           const Authenticator& authenticator) {
+  auto door = absl::WrapUnique(new FrontDoor(settings, authenticator));
+  for (const ListenAddress& address : settings.addresses) {
     H5M_ASSIGN_OR_RETURN(ListenSocket socket,
-                         ListenSocket::Open(address, config.socket_mode_bits, config.group));
+                         ListenSocket::Open(address, settings.socket_mode_bits, settings.group));
     door->sockets_.push_back(std::move(socket));
   }
   door->acceptors_.resize(door->sockets_.size() * kUserSlots);
@@ -191,7 +209,7 @@ void FrontDoor::Start() {
     closed_ = false;
   }
   thread_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "h5m-door");
+    pthread_setname_np(pthread_self(), thread_name_);
     Run();
   });
 }
@@ -328,6 +346,7 @@ void FrontDoor::HandOver(const Peer& peer, size_t index, int listener, OwnedFd f
   if (cut.has_value()) Note(Turned::kNewcomers, cut->Name());
   // Only EPOLLHUP and EPOLLERR, once each.
   Watch(epoll_.get(), watched, EPOLLET, number);
+  if (receiver_) return receiver_(std::move(fd));
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
   connection.listener_fd = listener;
   connection.fd = fd.Release();

@@ -2,9 +2,14 @@
 #ifndef H5MIRROR_SERVER_SERVICES_VERSIONS_SERVICE_H_
 #define H5MIRROR_SERVER_SERVICES_VERSIONS_SERVICE_H_
 
+#include <memory>
+#include <string>
+
 #include "h5mirror/v1/versions.grpc.pb.h"
+#include "rpc/version_spec.h"
 #include "server/calls/call.h"
 #include "server/calls/stream_call.h"
+#include "server/live/file_bytes.h"
 #include "server/state/recent_files.h"
 
 namespace h5mirror::server {
@@ -27,6 +32,11 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
   // OnTimer() lets go of files that are no longer read, Stop() of all, before the store is closed.
   void OnTimer() { recent_.OnTimer(); }
   void Stop() { recent_.Clear(); }
+
+  // For a door other than gRPC's: the version that `spec` names.
+  // Errors: as store::File::FindVersionTagged() and its like, and OpenVersion().
+  absl::StatusOr<std::unique_ptr<FileBytes>> OpenBytes(const std::string& name,
+                                                       const rpc::VersionSpec& spec);
 
   grpc::Status ListVersions(grpc::ServerContext* context, const v1::ListVersionsRequest* request,
                             v1::ListVersionsResponse* response) override;

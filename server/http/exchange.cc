@@ -1,0 +1,234 @@
+#include "server/http/exchange.h"
+
+#include <microhttpd.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/strings.h"
+#include "server/calls/fair_pool.h"
+
+namespace h5mirror::server {
+namespace {
+
+// What the library asks for at once; it holds a buffer of this size for each body.
+constexpr size_t kBlockBytes = 64 << 10;
+
+using Holder = std::shared_ptr<Exchange>;
+
+ssize_t GivePart(void* holder, uint64_t, char* out, size_t max) {
+  return (*static_cast<Holder*>(holder))->Give({out, max});
+}
+
+void DropHolder(void* holder) { delete static_cast<Holder*>(holder); }
+
+struct ResponseFreer {
+  void operator()(MHD_Response* response) const { MHD_destroy_response(response); }
+};
+using ResponsePtr = std::unique_ptr<MHD_Response, ResponseFreer>;
+
+}  // namespace
+
+bool Exchange::Suspend() {
+  if (!ended_.ok() || connection_ == nullptr) return false;
+  MHD_suspend_connection(connection_);
+  is_suspended_ = true;
+  return true;
+}
+
+void Exchange::Resume() {
+  if (!is_suspended_ || connection_ == nullptr) return;
+  is_suspended_ = false;
+  MHD_resume_connection(connection_);
+}
+
+bool Exchange::has_started() const {
+  absl::MutexLock lock(&mutex_);
+  return has_started_;
+}
+
+bool Exchange::Start(HttpRequest request, std::shared_ptr<const HttpCallSource> source,
+                     Handler handler) {
+  {
+    absl::MutexLock lock(&mutex_);
+    has_started_ = true;
+    request_ = std::move(request);
+    source_ = source;
+    if (!Suspend()) return false;
+  }
+  // Not held by who waits: the connection may go before the answer comes.
+  source->Await(
+      environment_.authenticator, [weak = weak_from_this(), key = source->worker_key(), handler] {
+        const auto self = weak.lock();
+        if (self == nullptr) return;
+        self->environment_.workers->Schedule(key, [self, handler] { self->Find(handler); });
+      });
+  return true;
+}
+
+void Exchange::Find(const Handler& handler) {
+  HttpRequest request;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (std::exchange(is_known_, true) || !ended_.ok() || connection_ == nullptr) return;
+    request = request_;
+  }
+  HttpAnswer answer = handler(request);
+  if (answer.ticket) {
+    answer.ticket->OnRevoke([weak = weak_from_this()](const absl::Status& status) {
+      if (const auto self = weak.lock(); self != nullptr) self->End(status);
+    });
+  }
+  absl::MutexLock lock(&mutex_);
+  if (connection_ == nullptr) return;  // What `answer` holds goes without the lock.
+  stream_ = std::move(answer.stream);
+  // Of a HEAD only the size is there.
+  has_stream_ = stream_ != nullptr || answer.stream_bytes.value_or(0) > 0;
+  answer_ = std::move(answer);
+  Resume();
+}
+
+bool Exchange::Answer() {
+  absl::MutexLock lock(&mutex_);
+  if (!ended_.ok() || !answer_ || connection_ == nullptr) return false;
+  ResponsePtr response;
+  if (has_stream_) {
+    auto holder = std::make_unique<Holder>(shared_from_this());
+    response.reset(
+        MHD_create_response_from_callback(answer_->stream_bytes.value_or(MHD_SIZE_UNKNOWN),
+                                          kBlockBytes, &GivePart, holder.get(), &DropHolder));
+    if (response != nullptr) static_cast<void>(holder.release());
+  } else {
+    response.reset(MHD_create_response_from_buffer(answer_->text.size(), answer_->text.data(),
+                                                   MHD_RESPMEM_MUST_COPY));
+  }
+  if (response == nullptr) return false;
+  for (const auto& [name, value] : answer_->headers) {
+    if (MHD_add_response_header(response.get(), name.c_str(), value.c_str()) != MHD_YES) {
+      return false;
+    }
+  }
+  if (answer_->is_last) MHD_add_response_header(response.get(), "Connection", "close");
+  if (MHD_queue_response(connection_, static_cast<unsigned>(answer_->status), response.get()) !=
+      MHD_YES) {
+    return false;
+  }
+  if (stream_ != nullptr && !request_.is_head) MakeSoon();
+  return true;
+}
+
+ssize_t Exchange::Give(absl::Span<char> out) {
+  absl::MutexLock lock(&mutex_);
+  if (!ended_.ok()) return MHD_CONTENT_READER_END_WITH_ERROR;
+  if (part_at_ == part_.size() && next_) {
+    part_ = *std::move(next_);
+    part_at_ = 0;
+    next_.reset();
+    if (!last_ && stream_ != nullptr) MakeSoon();
+  }
+  if (part_at_ < part_.size()) {
+    const size_t count = std::min(out.size(), part_.size() - part_at_);
+    memcpy(out.data(), part_.data() + part_at_, count);
+    part_at_ += count;
+    sent_bytes_ += count;
+    return static_cast<ssize_t>(count);
+  }
+  if (last_) {
+    return last_->ok() ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+  }
+  return Suspend() ? 0 : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+void Exchange::MakeSoon() {
+  stream_->Await([weak = weak_from_this(), key = answer_->ticket->key()] {
+    const auto self = weak.lock();
+    if (self != nullptr) self->environment_.workers->Schedule(key, [self] { self->Make(); });
+  });
+}
+
+void Exchange::Make() {
+  std::unique_ptr<HttpStream> stream;  // Destroyed without the lock: that may close files.
+  {
+    absl::MutexLock lock(&mutex_);
+    stream = std::move(stream_);
+    if (stream == nullptr || connection_ == nullptr || !ended_.ok()) return;
+  }
+  absl::StatusOr<std::optional<std::string>> part =
+      stream->Next(environment_.callers->ReadPartBytes());
+  absl::MutexLock lock(&mutex_);
+  if (connection_ == nullptr || !ended_.ok()) return;
+  if (!part.ok()) {
+    last_ = part.status();
+  } else if (!*part) {
+    last_ = absl::OkStatus();
+  } else {
+    stream_ = std::move(stream);
+    if ((*part)->empty()) return MakeSoon();
+    next_ = **std::move(part);
+  }
+  Resume();
+}
+
+void Exchange::Finish(bool was_whole) {
+  std::optional<HttpAnswer> answer;
+  std::shared_ptr<HttpStream> stream;
+  std::shared_ptr<const HttpCallSource> source;
+  absl::Status status = was_whole ? absl::OkStatus() : absl::CancelledError("the caller has gone");
+  CallBytes bytes;
+  {
+    absl::MutexLock lock(&mutex_);
+    connection_ = nullptr;
+    is_suspended_ = false;
+    answer.swap(answer_);
+    stream = std::move(stream_);
+    source = std::move(source_);
+    next_.reset();
+    part_.clear();
+    bytes.sent = sent_bytes_;
+    if (!ended_.ok()) {
+      status = ended_;
+    } else if (last_ && !last_->ok()) {
+      status = *last_;
+    }
+  }
+  if (answer && answer->ticket) {
+    answer->ticket->Done(status, bytes);
+    NoteCallDone(environment_, *source, answer->method, started_, status);
+    // It may close files.
+    if (stream != nullptr) {
+      environment_.workers->Schedule(
+          answer->ticket->key(),
+          [hold = hold_, stream = std::move(stream)]() mutable { stream = nullptr; });
+    }
+  }
+}
+
+void Exchange::End(const absl::Status& why) {
+  absl::MutexLock lock(&mutex_);
+  if (ended_.ok()) ended_ = why;
+  Resume();
+}
+
+void Exchange::Cut() {
+  absl::MutexLock lock(&mutex_);
+  if (connection_ == nullptr) return;
+  // It is the connection's as long as the library is not done with it.
+  shutdown(fd_, SHUT_RDWR);
+  if (ended_.ok())
+    ended_ = absl::CancelledError("the call was to end, and its client did not read");
+  Resume();
+}
+
+void Exchange::OnTimer() {
+  absl::MutexLock lock(&mutex_);
+  const bool waits = has_started_ && !is_known_ && ended_.ok();
+  if (!waits || environment_.clock.Monotonic() - started_ < kAwaitMax) return;
+  is_known_ = true;
+  answer_ = ErrorAnswer(absl::UnavailableError(
+      "the server's munged or name service does not answer; try again later"));
+  Resume();
+}
+
+}  // namespace h5mirror::server

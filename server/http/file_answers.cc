@@ -1,0 +1,177 @@
+#include "server/http/file_answers.h"
+
+#include <string.h>
+
+#include <utility>
+#include <vector>
+
+#include "base/hex.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "server/http/byte_ranges.h"
+#include "server/http/file_stream.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr char kMethod[] = "HttpGetFile";
+// A request may name many tags; each is a look into the store.
+constexpr size_t kTagsTried = 4;
+// The library's buffer and the part that is being sent.
+constexpr uint64_t kHeldBytes = 128 << 10;
+
+uint64_t RandomNumber() {
+  const Bytes16 random = RandomBytes16();
+  uint64_t number = 0;
+  memcpy(&number, random.data(), sizeof(number));
+  return number;
+}
+
+std::vector<EntityTag> TagsOf(const Conditions& conditions) {
+  std::vector<EntityTag> tags;
+  for (const auto* header : {&conditions.if_match, &conditions.if_range}) {
+    if (!header->has_value()) continue;
+    for (const std::string& text : SplitEntityTags(**header)) {
+      const std::optional<EntityTag> tag = ParseEntityTag(text);
+      if (tag && tags.size() < kTagsTried) tags.push_back(*tag);
+    }
+  }
+  return tags;
+}
+
+}  // namespace
+
+FileAnswers::FileAnswers(const ServiceEnvironment& environment, VersionsService& versions,
+                         SnapshotsService& snapshots)
+    : environment_(environment),
+      versions_(versions),
+      snapshots_(snapshots),
+      start_id_(RandomNumber()),
+      reader_id_(ToByteString(RandomBytes16())) {}
+
+absl::StatusOr<FileAnswers::Opened> FileAnswers::OpenedOf(
+    absl::StatusOr<std::unique_ptr<FileBytes>> bytes) const {
+  H5M_RETURN_IF_ERROR(bytes.status());
+  Opened opened;
+  opened.bytes = *std::move(bytes);
+  opened.info = opened.bytes->bytes_info();
+  const FileBytesInfo& info = opened.info;
+  opened.tag = info.version != 0
+                   ? EntityTag{EntityTag::Kind::kVersion, info.version, info.file_id, 0}
+                   : EntityTag{EntityTag::Kind::kCut, info.cut, info.file_id, start_id_};
+  return opened;
+}
+
+std::optional<FileAnswers::Opened> FileAnswers::OpenTagged(const std::string& name,
+                                                           const EntityTag& tag) {
+  const bool is_cut = tag.kind == EntityTag::Kind::kCut;
+  if (is_cut && tag.start_id != start_id_) return std::nullopt;
+  rpc::VersionSpec spec;
+  spec.number = tag.number;
+  auto opened = OpenedOf(
+      is_cut ? snapshots_.OpenBytes(name, tag.number, ToByteString(tag.file_id), reader_id_)
+             : versions_.OpenBytes(name, spec));
+  if (!opened.ok() || opened->info.file_id != tag.file_id) return std::nullopt;
+  opened->tag = tag;  // A cut may have become a version since.
+  return *std::move(opened);
+}
+
+absl::StatusOr<FileAnswers::Opened> FileAnswers::Open(const FileTarget& target,
+                                                      const Conditions& conditions) {
+  if (target.version) return OpenedOf(versions_.OpenBytes(target.name, *target.version));
+  for (const EntityTag& tag : TagsOf(conditions)) {
+    std::optional<Opened> opened = OpenTagged(target.name, tag);
+    if (opened) return *std::move(opened);
+  }
+  return OpenedOf(snapshots_.OpenBytes(target.name, 0, "", reader_id_));
+}
+
+HttpAnswer FileAnswers::Answer(const HttpRequest& request, std::string_view path) {
+  const absl::Duration start = environment_.clock.Monotonic();
+  const absl::StatusOr<FileTarget> target = ParseFileTarget(path);
+  if (!target.ok()) return ErrorAnswer(target.status());
+  const int64_t version = target->version ? target->version->number : 0;
+  absl::StatusOr<Callers::Ticket> ticket =
+      AdmitCall(environment_, request.source, kMethod, OneFile(Right::kRead, target->name, version),
+                CallUse::kRead, ReadCost(0) + kHeldBytes);
+  if (!ticket.ok()) {
+    NoteRefused(environment_, *request.source, kMethod, start, ticket.status());
+    return ErrorAnswer(ticket.status());
+  }
+  absl::StatusOr<Opened> opened = Open(*target, request.conditions);
+  HttpAnswer answer =
+      opened.ok() ? AnswerOpened(request, *std::move(opened)) : ErrorAnswer(opened.status());
+  if (answer.stream != nullptr) {
+    answer.ticket = *std::move(ticket);
+    answer.method = kMethod;
+    return answer;
+  }
+  ticket->Done(opened.status());
+  NoteCallDone(environment_, *request.source, kMethod, start, opened.status());
+  return answer;
+}
+
+HttpAnswer FileAnswers::AnswerOpened(const HttpRequest& request, Opened opened) const {
+  const uint64_t size = opened.info.size_bytes;
+  HttpAnswer answer;
+  answer.headers = {{"ETag", Format(opened.tag)},
+                    {"Last-Modified", FormatHttpTime(opened.info.time)},
+                    {"Cache-Control", "private, no-cache"},
+                    {"Vary", "Authorization"},
+                    {"Accept-Ranges", "bytes"},
+                    {"X-Content-Type-Options", "nosniff"},
+                    {"H5mirror-Cut", StrCat(opened.info.cut)}};
+  if (opened.info.version != 0) {
+    answer.headers.emplace_back("H5mirror-Version", StrCat(opened.info.version));
+  }
+  switch (Decide(request.conditions, opened.tag, opened.info.time)) {
+    case Verdict::kNotModified:
+      answer.status = 304;
+      return answer;
+    case Verdict::kFailed:
+      return ErrorAnswer(412, absl::FailedPreconditionError(
+                                  "the file has changed, or the cut of that ETag is not held any "
+                                  "more: read it anew"));
+    case Verdict::kProceed:
+      break;
+  }
+  ByteRanges wanted;
+  if (!request.is_head && request.range && CountsRange(request.conditions, opened.tag)) {
+    wanted = ParseByteRanges(*request.range, size);
+  }
+  std::string type = kFileType;
+  std::vector<FileStream::Piece> pieces;
+  switch (wanted.kind) {
+    case ByteRanges::Kind::kNone: {
+      HttpAnswer refused =
+          ErrorAnswer(416, absl::OutOfRangeError(StrCat("no such range: the file has ", size,
+                                                        " bytes, and a request may have ",
+                                                        kByteRangesMax, " ranges")));
+      refused.headers.emplace_back("Content-Range", StrCat("bytes */", size));
+      return refused;
+    }
+    case ByteRanges::Kind::kWhole:
+      pieces.push_back({"", {0, size}});
+      break;
+    case ByteRanges::Kind::kSome:
+      answer.status = 206;
+      if (wanted.ranges.size() == 1) {
+        pieces.push_back({"", wanted.ranges.front()});
+        answer.headers.emplace_back("Content-Range", ContentRange(wanted.ranges.front(), size));
+      } else {
+        const std::string boundary = HexOf(RandomBytes16());
+        pieces = MultipartPieces(wanted.ranges, size, boundary);
+        type = StrCat("multipart/byteranges; boundary=", boundary);
+      }
+      break;
+  }
+  answer.headers.emplace_back("Content-Type", type);
+  auto stream = std::make_unique<FileStream>(std::move(opened.bytes), std::move(pieces));
+  answer.stream_bytes = stream->size_bytes();
+  // An empty body needs no worker.
+  if (*answer.stream_bytes > 0 && !request.is_head) answer.stream = std::move(stream);
+  return answer;
+}
+
+}  // namespace h5mirror::server

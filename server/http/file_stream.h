@@ -1,0 +1,49 @@
+// The body of an answer with bytes of a file.
+#ifndef H5MIRROR_SERVER_HTTP_FILE_STREAM_H_
+#define H5MIRROR_SERVER_HTTP_FILE_STREAM_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/extent.h"
+#include "server/http/message.h"
+#include "server/live/file_bytes.h"
+
+namespace h5mirror::server {
+
+// Thread-compatible.
+class FileStream final : public HttpStream {
+ public:
+  // A text, and the bytes of the file that follow it.
+  struct Piece {
+    std::string text = {};
+    Extent range = {};
+  };
+  FileStream(std::unique_ptr<FileBytes> bytes, std::vector<Piece> pieces)
+      : bytes_(std::move(bytes)), pieces_(std::move(pieces)) {}
+
+  uint64_t size_bytes() const;
+  absl::StatusOr<std::optional<std::string>> Next(uint64_t max_bytes) override;
+
+ private:
+  const std::unique_ptr<FileBytes> bytes_;
+  std::vector<Piece> pieces_;  // what is left of them
+  size_t at_ = 0;
+};
+
+// The pieces of a multipart/byteranges body (RFC 9110, 14.6). `ranges` are of a file of `size`.
+std::vector<FileStream::Piece> MultipartPieces(const std::vector<Extent>& ranges, uint64_t size,
+                                               const std::string& boundary);
+
+// "bytes 0-9/100".
+std::string ContentRange(const Extent& range, uint64_t size);
+
+inline constexpr char kFileType[] = "application/x-hdf5";
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_HTTP_FILE_STREAM_H_

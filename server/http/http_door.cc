@@ -1,0 +1,403 @@
+#include "server/http/http_door.h"
+
+#include <fcntl.h>
+#include <gnutls/gnutls.h>
+#include <microhttpd.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "absl/memory/memory.h"
+#include "absl/strings/numbers.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "rpc/server_address.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+namespace {
+
+// A request line, its headers, and those of the answer share this much of a connection. A signed
+// token has 16 KiB at most.
+constexpr size_t kConnectionBytes = 32 << 10;
+// A connection on which nothing comes or goes for so long is closed, unless a worker is at it.
+constexpr unsigned kIdleSeconds = 60;
+constexpr int kThreadsMax = 4;
+// With more, the oldest one's connections end.
+constexpr size_t kDaemonsMax = 4;
+constexpr char kPriorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
+
+// GnuTLS ends a chain long before.
+constexpr unsigned kCertificatesMax = 11;
+
+unsigned ThreadCount() {
+  // The library ignores a pool of one.
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  return static_cast<unsigned>(std::clamp(cores / 2, 2, kThreadsMax));
+}
+
+ConnectionLimits HttpLimits(const Config& config) {
+  ConnectionLimits limits = LimitsFor(config);
+  limits.connections = std::max(limits.connections / 2, 16);
+  limits.newcomers = std::max(limits.newcomers / 2, 4);
+  return limits;
+}
+
+std::optional<std::string> HeaderOf(MHD_Connection* connection, const char* name) {
+  const char* const value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+  if (value == nullptr) return std::nullopt;
+  return std::string(value);
+}
+
+int DescriptorOf(MHD_Connection* connection) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+  return info == nullptr ? -1 : info->connect_fd;
+}
+
+// DER, the client's own first; empty: it has shown none.
+std::vector<std::string> CertificatesOf(MHD_Connection* connection) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+  if (info == nullptr || info->tls_session == nullptr) return {};
+  unsigned count = 0;
+  const gnutls_datum_t* const list =
+      gnutls_certificate_get_peers(static_cast<gnutls_session_t>(info->tls_session), &count);
+  std::vector<std::string> certificates;
+  for (unsigned i = 0; list != nullptr && i < std::min(count, kCertificatesMax); ++i) {
+    certificates.emplace_back(reinterpret_cast<const char*>(list[i].data), list[i].size);
+  }
+  return certificates;
+}
+
+Conditions ConditionsOf(MHD_Connection* connection) {
+  return {.if_match = HeaderOf(connection, "If-Match"),
+          .if_none_match = HeaderOf(connection, "If-None-Match"),
+          .if_modified_since = HeaderOf(connection, "If-Modified-Since"),
+          .if_unmodified_since = HeaderOf(connection, "If-Unmodified-Since"),
+          .if_range = HeaderOf(connection, "If-Range")};
+}
+
+bool HasBody(MHD_Connection* connection) {
+  if (HeaderOf(connection, "Transfer-Encoding")) return true;
+  const std::optional<std::string> length = HeaderOf(connection, "Content-Length");
+  return length && *length != "0";
+}
+
+// "localhost:7448" -> "localhost", "[::1]:7448" -> "::1".
+std::string WithoutPort(std::string_view host) {
+  if (host.starts_with("[")) return std::string(host.substr(1, host.find(']') - 1));
+  return std::string(host.substr(0, host.find(':')));
+}
+
+MHD_Result QueueNow(MHD_Connection* connection, HttpAnswer answer) {
+  MHD_Response* const response = MHD_create_response_from_buffer(
+      answer.text.size(), answer.text.data(), MHD_RESPMEM_MUST_COPY);
+  if (response == nullptr) return MHD_NO;
+  for (const auto& [name, value] : answer.headers) {
+    MHD_add_response_header(response, name.c_str(), value.c_str());
+  }
+  MHD_add_response_header(response, "Connection", "close");
+  const MHD_Result queued =
+      MHD_queue_response(connection, static_cast<unsigned>(answer.status), response);
+  MHD_destroy_response(response);
+  return queued;
+}
+
+}  // namespace
+
+struct HttpDoor::Daemon {
+  ~Daemon() {
+    if (library != nullptr) MHD_stop_daemon(library);
+  }
+
+  HttpDoor* door = nullptr;
+  KeyAndCertificate pair;  // empty: no TLS
+  std::string authority;   // PEM
+  std::atomic<bool> stopping{false};
+  MHD_Daemon* library = nullptr;
+};
+
+struct HttpDoor::Callbacks {
+  static MHD_Result OnRequest(void* daemon, MHD_Connection* connection, const char* url,
+                              const char* method, const char*, const char*, size_t* upload_size,
+                              void** holder) {
+    *upload_size = 0;
+    Daemon& self = *static_cast<Daemon*>(daemon);
+    return self.door->OnRequest(self, connection, url, method, holder) == MHD_YES ? MHD_YES
+                                                                                  : MHD_NO;
+  }
+
+  static void OnCompleted(void* daemon, MHD_Connection*, void** holder,
+                          MHD_RequestTerminationCode why) {
+    const std::unique_ptr<std::shared_ptr<Exchange>> exchange(
+        static_cast<std::shared_ptr<Exchange>*>(std::exchange(*holder, nullptr)));
+    if (exchange == nullptr) return;
+    (*exchange)->Finish(why == MHD_REQUEST_TERMINATED_COMPLETED_OK);
+    static_cast<Daemon*>(daemon)->door->Remove(exchange->get());
+  }
+
+  // The table of the front door has a second descriptor, so a close alone would end nothing.
+  static void OnConnection(void*, MHD_Connection* connection, void**,
+                           MHD_ConnectionNotificationCode what) {
+    if (what == MHD_CONNECTION_NOTIFY_CLOSED) shutdown(DescriptorOf(connection), SHUT_RDWR);
+  }
+
+  // The path comes as it was sent: an encoded '@' belongs to a name.
+  static size_t OnUnescape(void*, MHD_Connection*, char* text) { return strlen(text); }
+};
+
+HttpDoor::HttpDoor(const Config& config, const ServiceEnvironment& environment,
+                   ServerCertificate* certificate, const ClientCertificates* clients,
+                   Exchange::Handler handler)
+    : config_(config),
+      environment_(environment),
+      certificate_(certificate),
+      clients_(clients),
+      handler_(std::move(handler)) {}
+
+absl::StatusOr<std::unique_ptr<HttpDoor>> HttpDoor::Open(const Config& config,
+                                                         const ServiceEnvironment& environment,
+                                                         ServerCertificate* certificate,
+                                                         const ClientCertificates* clients,
+                                                         Exchange::Handler handler) {
+  auto door =
+      absl::WrapUnique(new HttpDoor(config, environment, certificate, clients, std::move(handler)));
+  H5M_ASSIGN_OR_RETURN(door->door_,
+                       FrontDoor::Open(DoorSettings{.addresses = config.http_listen,
+                                                    .socket_mode_bits = config.socket_mode_bits,
+                                                    .group = config.group,
+                                                    .limits = HttpLimits(config),
+                                                    .thread_name = "h5m-http-door"},
+                                       environment.authenticator));
+  for (size_t i = 0; i < config.http_listen.size(); ++i) {
+    door->ports_.push_back(door->door_->port(i));
+    door->addresses_.push_back(config.http_listen[i].WithPort(door->ports_[i]));
+  }
+  H5M_ASSIGN_OR_RETURN(std::unique_ptr<Daemon> daemon, door->StartDaemon());
+  absl::MutexLock lock(&door->daemons_mutex_);
+  door->daemons_.push_back(std::move(daemon));
+  return door;
+}
+
+absl::StatusOr<std::unique_ptr<HttpDoor::Daemon>> HttpDoor::StartDaemon() {
+  auto daemon = std::make_unique<Daemon>();
+  daemon->door = this;
+  unsigned flags =
+      MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME;
+  std::vector<MHD_OptionItem> tls;
+  if (certificate_ != nullptr) {
+    flags |= MHD_USE_TLS;
+    daemon->pair = certificate_->current();
+    tls.push_back({MHD_OPTION_HTTPS_MEM_KEY, 0, daemon->pair.key_pem.data()});
+    tls.push_back({MHD_OPTION_HTTPS_MEM_CERT, 0, daemon->pair.certificate_pem.data()});
+    tls.push_back({MHD_OPTION_HTTPS_PRIORITIES, 0, const_cast<char*>(kPriorities)});
+    if (clients_ != nullptr) {
+      daemon->authority = clients_->authority_pem();
+      tls.push_back({MHD_OPTION_HTTPS_MEM_TRUST, 0, daemon->authority.data()});
+    }
+  }
+  tls.push_back({MHD_OPTION_END, 0, nullptr});
+  // The front door keeps the limit; the library has room for connections that are just ending.
+  const auto connections = static_cast<unsigned>(2 * HttpLimits(config_).connections + 64);
+  daemon->library =
+      MHD_start_daemon(flags, 0, nullptr, nullptr, &Callbacks::OnRequest, daemon.get(),  //
+                       MHD_OPTION_THREAD_POOL_SIZE, ThreadCount(),                       //
+                       MHD_OPTION_CONNECTION_LIMIT, connections,                         //
+                       MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,                      //
+                       MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes,             //
+                       MHD_OPTION_STRICT_FOR_CLIENT, 1,                                  //
+                       MHD_OPTION_UNESCAPE_CALLBACK, &Callbacks::OnUnescape, nullptr,    //
+                       MHD_OPTION_NOTIFY_COMPLETED, &Callbacks::OnCompleted, daemon.get(),
+                       MHD_OPTION_NOTIFY_CONNECTION, &Callbacks::OnConnection, nullptr,  //
+                       MHD_OPTION_ARRAY, tls.data(), MHD_OPTION_END);
+  if (daemon->library == nullptr) {
+    return absl::InternalError(
+        "http_listen: libmicrohttpd does not start; with tls_cert, GnuTLS may not take the pair");
+  }
+  return daemon;
+}
+
+HttpDoor::~HttpDoor() { Stop(); }
+
+void HttpDoor::Start() {
+  door_->SetReceiver([this](OwnedFd fd) { TakeIn(std::move(fd)); });
+  door_->Start();
+}
+
+void HttpDoor::Stop() {
+  if (stopping_.exchange(true)) return;
+  door_->StopAccepting();
+  std::list<std::unique_ptr<Daemon>> daemons;
+  {
+    absl::MutexLock lock(&daemons_mutex_);
+    daemons.swap(daemons_);
+  }
+  for (const std::unique_ptr<Daemon>& daemon : daemons) StopDaemon(*daemon);
+  alive_->AwaitNone();
+}
+
+void HttpDoor::StopDaemon(Daemon& daemon) {
+  daemon.stopping = true;
+  // The library aborts the process if a connection is suspended now. An exchange that has ended
+  // suspends none, and one that begins now sees `stopping`.
+  const absl::Status why = absl::UnavailableError("the server stops, or renews its certificate");
+  for (const std::shared_ptr<Exchange>& exchange : Running(&daemon)) exchange->End(why);
+  MHD_stop_daemon(std::exchange(daemon.library, nullptr));
+}
+
+void HttpDoor::TakeIn(OwnedFd fd) {
+  sockaddr_storage name{};
+  socklen_t length = sizeof(name);
+  if (getpeername(fd.get(), reinterpret_cast<sockaddr*>(&name), &length) != 0) {
+    shutdown(fd.get(), SHUT_RDWR);
+    return;
+  }
+  const OwnedFd second(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  absl::MutexLock lock(&daemons_mutex_);
+  // Takes the descriptor, also where it fails.
+  const bool is_taken =
+      !daemons_.empty() &&
+      MHD_add_connection(daemons_.back()->library, fd.Release(),
+                         reinterpret_cast<const sockaddr*>(&name), length) == MHD_YES;
+  if (!is_taken && second.valid()) shutdown(second.get(), SHUT_RDWR);
+}
+
+void HttpDoor::RenewDaemon() {
+  if (certificate_ == nullptr || stopping_) return;
+  {
+    absl::MutexLock lock(&daemons_mutex_);
+    if (daemons_.empty()) return;
+    const Daemon& newest = *daemons_.back();
+    const KeyAndCertificate pair = certificate_->current();
+    const std::string authority = clients_ == nullptr ? "" : clients_->authority_pem();
+    if (newest.pair.certificate_pem == pair.certificate_pem &&
+        newest.pair.key_pem == pair.key_pem && newest.authority == authority) {
+      return;
+    }
+  }
+  absl::StatusOr<std::unique_ptr<Daemon>> renewed = StartDaemon();
+  if (!renewed.ok()) {
+    spdlog::error("the certificate of HTTP stays: {}", renewed.status().ToString());
+    return;
+  }
+  std::list<std::unique_ptr<Daemon>> retired;
+  {
+    absl::MutexLock lock(&daemons_mutex_);
+    daemons_.push_back(*std::move(renewed));
+    if (daemons_.size() > kDaemonsMax) retired.splice(retired.end(), daemons_, daemons_.begin());
+  }
+  for (const std::unique_ptr<Daemon>& daemon : retired) StopDaemon(*daemon);
+}
+
+void HttpDoor::DropIdleDaemons() {
+  std::list<std::unique_ptr<Daemon>> idle;
+  absl::MutexLock lock(&daemons_mutex_);
+  while (daemons_.size() > 1) {
+    const auto* info =
+        MHD_get_daemon_info(daemons_.front()->library, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+    if (info == nullptr || info->num_connections > 0) break;
+    idle.splice(idle.end(), daemons_, daemons_.begin());
+    StopDaemon(*idle.back());
+  }
+}
+
+void HttpDoor::OnTimer() {
+  for (const std::shared_ptr<Exchange>& exchange : Running(nullptr)) exchange->OnTimer();
+  if (++rounds_ % kRenewRounds != 0) return;
+  RenewDaemon();
+  DropIdleDaemons();
+}
+
+int HttpDoor::OnRequest(Daemon& daemon, MHD_Connection* connection, const char* url,
+                        const char* method, void** holder) {
+  if (*holder == nullptr) {
+    const std::string_view name = method;
+    if (name != "GET" && name != "HEAD") {
+      HttpAnswer answer =
+          ErrorAnswer(405, absl::UnimplementedError("only GET and HEAD are served here"));
+      answer.headers.emplace_back("Allow", "GET, HEAD");
+      return QueueNow(connection, std::move(answer));
+    }
+    if (HasBody(connection)) {
+      return QueueNow(connection,
+                      ErrorAnswer(413, absl::InvalidArgumentError("a request here has no body")));
+    }
+    auto exchange = std::make_shared<Exchange>(LiveCount::Hold(alive_), environment_, connection,
+                                               DescriptorOf(connection));
+    Add(exchange, &daemon);
+    *holder = new std::shared_ptr<Exchange>(std::move(exchange));
+    return MHD_YES;
+  }
+  const std::shared_ptr<Exchange>& exchange = *static_cast<std::shared_ptr<Exchange>*>(*holder);
+  if (daemon.stopping) return MHD_NO;
+  if (exchange->has_started()) return exchange->Answer() ? MHD_YES : MHD_NO;
+  return Begin(exchange, connection, url, method);
+}
+
+int HttpDoor::Begin(const std::shared_ptr<Exchange>& exchange, MHD_Connection* connection,
+                    const char* url, const char* method) {
+  const int fd = DescriptorOf(connection);
+  std::optional<Peer> peer = PeerOf(fd);
+  if (!peer) return MHD_NO;
+  if (!IsForUs(connection, *peer)) {
+    return QueueNow(connection, ErrorAnswer(421, absl::PermissionDeniedError(
+                                                     "this server has no such host name: ask for "
+                                                     "localhost, or have it want tokens")));
+  }
+  // As the front door has it: each uid without a name would be another user.
+  if (peer->kind == Peer::Kind::kUnixSocket && environment_.authenticator.has_rules()) {
+    const auto known = environment_.authenticator.users().Peek(peer->uid);
+    if (known && !known->ok()) peer->uid = kNamelessUid;
+  }
+  HttpIdentity identity{.authorization = HeaderOf(connection, "Authorization"),
+                        .peer = *peer,
+                        .connection_key = StrCat("http ", GrpcPeerText(*peer), " ", peer->Name()),
+                        .certificates = CertificatesOf(connection)};
+  auto source = std::make_shared<const HttpCallSource>(
+      std::move(identity), clients_,
+      [door = door_, text = GrpcPeerText(*peer)] { door->Admit(text); },
+      [weak = exchange->weak_from_this()] {
+        if (const auto self = weak.lock(); self != nullptr) self->Cut();
+      });
+  HttpRequest request{.path = url,
+                      .is_head = std::string_view(method) == "HEAD",
+                      .range = HeaderOf(connection, "Range"),
+                      .conditions = ConditionsOf(connection),
+                      .source = source};
+  return exchange->Start(std::move(request), std::move(source), handler_) ? MHD_YES : MHD_NO;
+}
+
+// Without tokens, a page of another site could make a browser of this host read files, by a name
+// that it lets point here.
+bool HttpDoor::IsForUs(MHD_Connection* connection, const Peer& peer) const {
+  const bool is_open = !environment_.authenticator.wants_tokens() && clients_ == nullptr;
+  if (!is_open || peer.kind == Peer::Kind::kUnixSocket) return true;
+  const std::optional<std::string> host = HeaderOf(connection, "Host");
+  return !host || rpc::IsLoopback(WithoutPort(*host));
+}
+
+void HttpDoor::Add(const std::shared_ptr<Exchange>& exchange, const Daemon* daemon) {
+  absl::MutexLock lock(&mutex_);
+  running_[exchange.get()] = {exchange, daemon};
+}
+
+void HttpDoor::Remove(const Exchange* exchange) {
+  absl::MutexLock lock(&mutex_);
+  running_.erase(exchange);
+}
+
+std::vector<std::shared_ptr<Exchange>> HttpDoor::Running(const Daemon* daemon) {
+  std::vector<std::shared_ptr<Exchange>> running;
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [address, each] : running_) {
+    if (daemon != nullptr && each.daemon != daemon) continue;
+    if (auto exchange = each.exchange.lock(); exchange != nullptr) {
+      running.push_back(std::move(exchange));
+    }
+  }
+  return running;
+}
+
+}  // namespace h5mirror::server

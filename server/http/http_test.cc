@@ -1,0 +1,360 @@
+// The HTTP door of the whole server, by raw sockets: also for what no HTTP client would send.
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "base/owned_fd.h"
+#include "server/settings/token_file.h"
+#include "server/testing/mirror_server_fixture.h"
+
+namespace h5mirror::server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+struct Answer {
+  int status = 0;
+  std::map<std::string, std::string> headers = {};  // by names in lower case
+  std::string body = {};
+};
+
+AccessRule Rule(const std::string& files, std::vector<std::string> users, std::string_view allow) {
+  AccessRule rule;
+  rule.files = {files};
+  rule.users = std::move(users);
+  rule.allow = *Rights::Parse(allow);
+  return rule;
+}
+
+class HttpTest : public MirrorServerTest {
+ protected:
+  void SetUp() override {
+    MirrorServerTest::SetUp();
+    config_.http_listen = *ParseListenList("127.0.0.1:0");
+  }
+
+  OwnedFd Dial() const {
+    OwnedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(server_->http_ports().front()));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    return fd;
+  }
+  static void Send(const OwnedFd& fd, const std::string& text) {
+    EXPECT_EQ(send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  // Until the other side closes.
+  static std::string Receive(const OwnedFd& fd) {
+    std::string text;
+    char buffer[64 << 10];
+    for (ssize_t count = 0; (count = recv(fd.get(), buffer, sizeof(buffer), 0)) > 0;) {
+      text.append(buffer, static_cast<size_t>(count));
+    }
+    return text;
+  }
+  Answer Ask(const std::string& method, const std::string& path,
+             const std::string& headers = "") const {
+    const OwnedFd fd = Dial();
+    Send(fd, StrCat(method, " ", path, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
+                    headers, "\r\n"));
+    return Parse(Receive(fd));
+  }
+  Answer Get(const std::string& path, const std::string& headers = "") const {
+    return Ask("GET", path, headers);
+  }
+  static Answer Parse(const std::string& text) {
+    Answer answer;
+    const size_t end = text.find("\r\n\r\n");
+    if (!text.starts_with("HTTP/1.1 ") || end == std::string::npos) return answer;
+    EXPECT_TRUE(absl::SimpleAtoi(text.substr(9, 3), &answer.status));
+    answer.body = text.substr(end + 4);
+    for (const std::string line : absl::StrSplit(text.substr(0, end), "\r\n")) {
+      const size_t colon = line.find(": ");
+      if (colon == std::string::npos) continue;
+      answer.headers[absl::AsciiStrToLower(line.substr(0, colon))] = line.substr(colon + 2);
+    }
+    return answer;
+  }
+};
+
+TEST_F(HttpTest, GivesAFileAndEachOfItsVersions) {
+  Start();
+  MirrorWhole("a/b.h5", "first");
+  auto stream = Open("a/b.h5", v1::INTENT_OVERWRITE);
+  Write(*stream, 0, "second!");
+  Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, 7);
+  ASSERT_TRUE(stream->Finish().ok());
+
+  const Answer newest = Get("/f/a/b.h5");
+  EXPECT_EQ(newest.status, 200);
+  EXPECT_EQ(newest.body, "second!");
+  EXPECT_THAT(newest.headers.at("etag"), StartsWith("\"v2-"));
+  EXPECT_EQ(newest.headers.at("accept-ranges"), "bytes");
+  EXPECT_EQ(newest.headers.at("h5mirror-version"), "2");
+  EXPECT_EQ(Get("/f/a%2Fb.h5@1").body, "first");
+  EXPECT_EQ(Get("/f/a/b.h5@latest-1").body, "first");
+  EXPECT_EQ(Get("/f/a/b.h5@2").headers.at("etag"), newest.headers.at("etag"));
+}
+
+TEST_F(HttpTest, HeadHasTheHeadersAndNoBody) {
+  Start();
+  MirrorWhole("a.h5", "hello");
+  const Answer head = Ask("HEAD", "/f/a.h5", "Range: bytes=0-1\r\n");
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.headers.at("content-length"), "5");
+  EXPECT_EQ(head.headers.at("etag"), Get("/f/a.h5").headers.at("etag"));
+  EXPECT_EQ(head.body, "");
+}
+
+TEST_F(HttpTest, GivesRanges) {
+  Start();
+  MirrorWhole("a.h5", "0123456789");
+  const Answer one = Get("/f/a.h5", "Range: bytes=2-4\r\n");
+  EXPECT_EQ(one.status, 206);
+  EXPECT_EQ(one.body, "234");
+  EXPECT_EQ(one.headers.at("content-range"), "bytes 2-4/10");
+  const Answer many = Get("/f/a.h5", "Range: bytes=0-0,-2\r\n");
+  EXPECT_EQ(many.status, 206);
+  EXPECT_THAT(many.headers.at("content-type"), StartsWith("multipart/byteranges; boundary="));
+  EXPECT_THAT(many.body, AllOf(HasSubstr("bytes 0-0/10\r\n\r\n0\r\n"),
+                               HasSubstr("bytes 8-9/10\r\n\r\n89\r\n")));
+  EXPECT_EQ(many.headers.at("content-length"), StrCat(many.body.size()));
+  const Answer none = Get("/f/a.h5", "Range: bytes=10-\r\n");
+  EXPECT_EQ(none.status, 416);
+  EXPECT_EQ(none.headers.at("content-range"), "bytes */10");
+  EXPECT_EQ(Get("/f/a.h5", "Range: pages=1-2\r\n").body, "0123456789");
+}
+
+TEST_F(HttpTest, AnEmptyFileHasABodyOfNothing) {
+  Start();
+  MirrorWhole("a.h5", "");
+  EXPECT_EQ(Get("/f/a.h5").status, 200);
+  EXPECT_EQ(Get("/f/a.h5").headers.at("content-length"), "0");
+  EXPECT_EQ(Get("/f/a.h5", "Range: bytes=0-\r\n").status, 416);
+}
+
+TEST_F(HttpTest, ConditionsCount) {
+  Start();
+  MirrorWhole("a.h5", "hello");
+  const std::string etag = Get("/f/a.h5").headers.at("etag");
+  const std::string other = "\"v9" + etag.substr(3);
+  EXPECT_EQ(Get("/f/a.h5", "If-None-Match: " + etag + "\r\n").status, 304);
+  EXPECT_EQ(Get("/f/a.h5", "If-None-Match: " + other + "\r\n").status, 200);
+  EXPECT_EQ(Get("/f/a.h5", "If-Match: " + etag + "\r\n").status, 200);
+  EXPECT_EQ(Get("/f/a.h5", "If-Match: " + other + "\r\n").status, 412);
+  const std::string range = "Range: bytes=1-2\r\nIf-Range: ";
+  EXPECT_EQ(Get("/f/a.h5", range + etag + "\r\n").body, "el");
+  EXPECT_EQ(Get("/f/a.h5", range + other + "\r\n").body, "hello");
+}
+
+TEST_F(HttpTest, ACutOfAnOpenFileIsHeldForItsTag) {
+  Start();
+  auto stream = Open("a.h5", v1::INTENT_CREATE);
+  Write(*stream, 0, "cut one");
+  Cut(*stream, 1, v1::BARRIER_KIND_SYNC, 7);
+  const Answer first = Get("/f/a.h5");
+  ASSERT_EQ(first.status, 200);
+  EXPECT_EQ(first.body, "cut one");
+  const std::string etag = first.headers.at("etag");
+  EXPECT_THAT(etag, StartsWith("\"c"));
+
+  Write(*stream, 0, "cut two");
+  Cut(*stream, 2, v1::BARRIER_KIND_SYNC, 7);
+  EXPECT_EQ(Get("/f/a.h5").body, "cut two");
+  EXPECT_NE(Get("/f/a.h5").headers.at("etag"), etag);
+  const Answer same = Get("/f/a.h5", "If-Match: " + etag + "\r\nRange: bytes=4-6\r\n");
+  EXPECT_EQ(same.status, 206);
+  EXPECT_EQ(same.body, "one");
+  EXPECT_EQ(same.headers.at("etag"), etag);
+  EXPECT_EQ(Get("/f/a.h5", "If-Range: " + etag + "\r\nRange: bytes=4-6\r\n").body, "one");
+
+  // Of another start of the server, whose cuts may have the same numbers.
+  std::string stale = etag;
+  stale[stale.size() - 2] = stale[stale.size() - 2] == '0' ? '1' : '0';
+  EXPECT_EQ(Get("/f/a.h5", "If-Match: " + stale + "\r\n").status, 412);
+  EXPECT_EQ(Get("/f/a.h5", "If-Range: " + stale + "\r\nRange: bytes=4-6\r\n").body, "cut two");
+  EXPECT_TRUE(stream->Finish().ok());
+}
+
+TEST_F(HttpTest, WhatIsNotThereIsNotFound) {
+  Start();
+  MirrorWhole("a.h5", "hello");
+  EXPECT_EQ(Get("/f/b.h5").status, 404);
+  EXPECT_EQ(Get("/f/a.h5@7").status, 404);
+  EXPECT_EQ(Get("/f/a.h5@tag:none").status, 404);
+  EXPECT_EQ(Get("/").status, 404);
+  EXPECT_EQ(Get("/metrics").status, 404);
+  EXPECT_THAT(Get("/f/b.h5").body, HasSubstr("\"code\": \"NOT_FOUND\""));
+}
+
+TEST_F(HttpTest, NoPathLeavesTheRoot) {
+  Start();
+  MirrorWhole("a.h5", "hello");
+  directory_.Write("secret", "not yours");
+  for (const char* path : {"/f/../secret", "/f/%2e%2e/secret", "/f/..%2fsecret", "/f//etc/passwd",
+                           "/f/%2Fetc/passwd", "/f/a.h5.h5m/index", "/f/", "/f/a.h5%00",
+                           "/f/./a.h5", "/f/a.h5@", "/f/a.h5@0", "/f/a.h5@../../secret"}) {
+    const Answer answer = Get(path);
+    EXPECT_EQ(answer.status, 400) << path;
+    EXPECT_THAT(answer.body, Not(HasSubstr("not yours"))) << path;
+  }
+}
+
+TEST_F(HttpTest, OtherMethodsAndBodiesAreRefused) {
+  Start();
+  MirrorWhole("a.h5", "hello");
+  for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT"}) {
+    const Answer answer = Ask(method, "/f/a.h5");
+    EXPECT_EQ(answer.status, 405) << method;
+    EXPECT_EQ(answer.headers.at("allow"), "GET, HEAD");
+  }
+  EXPECT_EQ(Get("/f/a.h5", "Content-Length: 5\r\n").status, 413);
+  EXPECT_EQ(Get("/f/a.h5", "Transfer-Encoding: chunked\r\n").status, 413);
+  EXPECT_EQ(Get("/f/a.h5", "Content-Length: 0\r\n").status, 200);
+}
+
+TEST_F(HttpTest, HeadersThatAreTooLongAreRefused) {
+  Start();
+  MirrorWhole("a.h5", "hello");
+  const int status = Get("/f/a.h5", "X-Long: " + std::string(100'000, 'x') + "\r\n").status;
+  EXPECT_TRUE(status == 431 || status == 0) << status;
+  EXPECT_EQ(Get("/f/a.h5").status, 200);
+}
+
+TEST_F(HttpTest, AConnectionServesOneRequestAfterTheOther) {
+  Start();
+  MirrorWhole("a.h5", "hello");
+  const OwnedFd fd = Dial();
+  const std::string get = "GET /f/a.h5 HTTP/1.1\r\nHost: localhost\r\n";
+  Send(fd, get + "\r\n" + get + "Range: bytes=0-0\r\n\r\n" + get + "Connection: close\r\n\r\n");
+  const std::string all = Receive(fd);
+  EXPECT_THAT(all, AllOf(StartsWith("HTTP/1.1 200 "), HasSubstr("\r\n\r\nhelloHTTP/1.1 206 "),
+                         HasSubstr("\r\n\r\nhHTTP/1.1 200 ")));
+  EXPECT_TRUE(all.ends_with("\r\n\r\nhello"));
+}
+
+// A page of another site lets its name point here, and asks by that name.
+TEST_F(HttpTest, WithoutTokensOnlyNamesOfThisHostAreServed) {
+  Start();
+  MirrorWhole("a.h5", "hello");
+  for (const char* host : {"evil.example", "evil.example:7448", "127.0.0.1.evil.example"}) {
+    const OwnedFd fd = Dial();
+    Send(fd, StrCat("GET /f/a.h5 HTTP/1.1\r\nHost: ", host, "\r\nConnection: close\r\n\r\n"));
+    EXPECT_EQ(Parse(Receive(fd)).status, 421) << host;
+  }
+  const OwnedFd fd = Dial();
+  Send(fd, "GET /f/a.h5 HTTP/1.1\r\nHost: [::1]:7448\r\nConnection: close\r\n\r\n");
+  EXPECT_EQ(Parse(Receive(fd)).status, 200);
+}
+
+TEST_F(HttpTest, ALongBodyComesWhole) {
+  Start();
+  std::string data;
+  for (int i = 0; data.size() < 3 << 20; ++i) StrAppend(&data, i, " ");
+  MirrorWhole("a.h5", data);
+  EXPECT_EQ(Get("/f/a.h5").body, data);
+  EXPECT_EQ(Get("/f/a.h5", "Range: bytes=1000000-2999999\r\n").body,
+            data.substr(1'000'000, 2'000'000));
+}
+
+TEST_F(HttpTest, AClientThatDoesNotReadHoldsUpNoStop) {
+  Start();
+  MirrorWhole("a.h5", std::string(32 << 20, 'x'));
+  const OwnedFd slow = Dial();
+  Send(slow, "GET /f/a.h5 HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  char first = 0;
+  ASSERT_EQ(recv(slow.get(), &first, 1, 0), 1);
+  const OwnedFd half = Dial();
+  Send(half, "GET /f/a.h5 HT");
+  const absl::Duration begin = clock_.Monotonic();
+  client_.reset();
+  server_.reset();
+  EXPECT_LT(clock_.Monotonic() - begin, absl::Seconds(10));
+  EXPECT_LT(Receive(slow).size(), size_t{32} << 20);
+}
+
+class HttpRightsTest : public HttpTest {
+ protected:
+  void SetUp() override {
+    HttpTest::SetUp();
+    config_.tokens_file = directory_.path() / "tokens";
+    for (const char* name : {"anna", "bob"}) {
+      tokens_[name] = *AddToken(config_.tokens_file, name, Rights::All());
+    }
+    config_.access = {Rule("home/anna/**", {"anna"}, "read,write"),
+                      Rule("home/bob/**", {"bob"}, "write")};
+    config_.audit_log = directory_.path() / "audit.jsonl";
+    options_.token = tokens_.at("anna");
+    Start();
+    MirrorWhole("home/anna/a.h5", "hello");
+  }
+  std::string As(const std::string& name) const {
+    return StrCat("Authorization: Bearer ", tokens_.at(name), "\r\n");
+  }
+
+  std::map<std::string, std::string> tokens_;
+};
+
+TEST_F(HttpRightsTest, ATokenIsWanted) {
+  EXPECT_EQ(Get("/f/home/anna/a.h5", As("anna")).body, "hello");
+  const Answer without = Get("/f/home/anna/a.h5");
+  EXPECT_EQ(without.status, 401);
+  EXPECT_THAT(without.headers.at("www-authenticate"), StartsWith("Bearer"));
+  EXPECT_EQ(Get("/f/home/anna/a.h5", "Authorization: Bearer nonsense\r\n").status, 401);
+  EXPECT_EQ(Get("/f/home/anna/a.h5", "Authorization: Basic YTpi\r\n").status, 401);
+}
+
+TEST_F(HttpRightsTest, AStrangerHearsTheSameOfAHiddenAndOfAMissingFile) {
+  const Answer hidden = Get("/f/home/anna/a.h5", As("bob"));
+  const Answer missing = Get("/f/home/anna/b.h5", As("bob"));
+  EXPECT_EQ(hidden.status, 404);
+  EXPECT_EQ(missing.status, 404);
+  std::string body = missing.body;
+  body.replace(body.find("b.h5"), 4, "a.h5");
+  EXPECT_EQ(hidden.body, body);
+}
+
+TEST_F(HttpRightsTest, ACallerWithOtherRightsIsTold) {
+  EXPECT_EQ(Get("/f/home/bob/x.h5", As("bob")).status, 403);
+}
+
+TEST_F(HttpRightsTest, EachReadHasALineInTheAuditLog) {
+  EXPECT_EQ(Get("/f/home/anna/a.h5@1", As("anna")).body, "hello");
+  EXPECT_EQ(Get("/f/home/anna/a.h5", As("bob")).status, 404);
+  client_.reset();
+  server_.reset();  // Writes what is left.
+  const std::string lines = *ReadSmallFile(config_.audit_log);
+  int reads = 0;
+  for (const std::string line : absl::StrSplit(lines, '\n')) {
+    if (line.find("HttpGetFile") == std::string::npos) continue;
+    ++reads;
+    EXPECT_THAT(line, HasSubstr("home/anna/a.h5"));
+    EXPECT_THAT(line, HasSubstr(reads == 1 ? "anna" : "bob"));
+  }
+  EXPECT_EQ(reads, 2);
+}
+
+TEST_F(HttpRightsTest, ARemovedTokenReadsNothingMore) {
+  ASSERT_TRUE(RemoveToken(config_.tokens_file, "bob").ok());
+  ASSERT_TRUE(server_->ReloadTokens().ok());
+  EXPECT_EQ(Get("/f/home/bob/x.h5", As("bob")).status, 401);
+  EXPECT_EQ(Get("/f/home/anna/a.h5", As("anna")).status, 200);
+}
+
+}  // namespace
+}  // namespace h5mirror::server
