@@ -278,7 +278,8 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
       health(ServiceNames(), std::move(on_probe)),
       reflection(ServiceNames(), shared.authenticator),
       http_files(shared.Environment(), versions, snapshots),
-      http(http_files) {}
+      http_json(shared.Environment(), files, versions),
+      http(http_files, http_json) {}
 
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 

@@ -147,6 +147,7 @@ class MirrorServer {
     HealthService health;
     ReflectionService reflection;
     FileAnswers http_files;
+    JsonAnswers http_json;
     Router http;
   };
 

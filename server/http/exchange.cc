@@ -13,9 +13,6 @@
 namespace h5mirror::server {
 namespace {
 
-// What the library asks for at once; it holds a buffer of this size for each body.
-constexpr size_t kBlockBytes = 64 << 10;
-
 using Holder = std::shared_ptr<Exchange>;
 
 ssize_t GivePart(void* holder, uint64_t, char* out, size_t max) {
@@ -96,9 +93,9 @@ bool Exchange::Answer() {
   ResponsePtr response;
   if (has_stream_) {
     auto holder = std::make_unique<Holder>(shared_from_this());
-    response.reset(
-        MHD_create_response_from_callback(answer_->stream_bytes.value_or(MHD_SIZE_UNKNOWN),
-                                          kBlockBytes, &GivePart, holder.get(), &DropHolder));
+    response.reset(MHD_create_response_from_callback(
+        answer_->stream_bytes.value_or(MHD_SIZE_UNKNOWN), answer_->block_bytes, &GivePart,
+        holder.get(), &DropHolder));
     if (response != nullptr) static_cast<void>(holder.release());
   } else {
     response.reset(MHD_create_response_from_buffer(answer_->text.size(), answer_->text.data(),

@@ -15,6 +15,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "rpc/server_address.h"
+#include "server/http/file_target.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -77,6 +78,19 @@ Conditions ConditionsOf(MHD_Connection* connection) {
           .if_modified_since = HeaderOf(connection, "If-Modified-Since"),
           .if_unmodified_since = HeaderOf(connection, "If-Unmodified-Since"),
           .if_range = HeaderOf(connection, "If-Range")};
+}
+
+// A value that cannot be decoded stands as it was sent.
+std::vector<std::pair<std::string, std::string>> QueryOf(MHD_Connection* connection) {
+  std::vector<std::pair<std::string, std::string>> query;
+  const auto add = [](void* out, MHD_ValueKind, const char* key, const char* value) {
+    const std::string text = value == nullptr ? "" : value;
+    static_cast<std::vector<std::pair<std::string, std::string>>*>(out)->emplace_back(
+        key, DecodePercent(text).value_or(text));
+    return MHD_YES;
+  };
+  MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, add, &query);
+  return query;
 }
 
 bool HasBody(MHD_Connection* connection) {
@@ -362,8 +376,10 @@ int HttpDoor::Begin(const std::shared_ptr<Exchange>& exchange, MHD_Connection* c
         if (const auto self = weak.lock(); self != nullptr) self->Cut();
       });
   HttpRequest request{.path = url,
+                      .query = QueryOf(connection),
                       .is_head = std::string_view(method) == "HEAD",
                       .range = HeaderOf(connection, "Range"),
+                      .last_event_id = HeaderOf(connection, "Last-Event-ID"),
                       .conditions = ConditionsOf(connection),
                       .source = source};
   return exchange->Start(std::move(request), std::move(source), handler_) ? MHD_YES : MHD_NO;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -77,13 +78,24 @@ class HttpTest : public MirrorServerTest {
   Answer Get(const std::string& path, const std::string& headers = "") const {
     return Ask("GET", path, headers);
   }
+  // As MirrorWhole(), in frames of a size that a client sends.
+  void MirrorLong(const std::string& name, const std::string& data) {
+    constexpr size_t kFrameBytes = 256 << 10;
+    auto stream = Open(name, v1::INTENT_CREATE);
+    for (size_t at = 0; at < data.size(); at += kFrameBytes) {
+      Write(*stream, at, data.substr(at, kFrameBytes));
+    }
+    EXPECT_GT(Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, data.size()).version(), 0);
+    EXPECT_TRUE(stream->Finish().ok());
+  }
   static Answer Parse(const std::string& text) {
     Answer answer;
     const size_t end = text.find("\r\n\r\n");
     if (!text.starts_with("HTTP/1.1 ") || end == std::string::npos) return answer;
     EXPECT_TRUE(absl::SimpleAtoi(text.substr(9, 3), &answer.status));
     answer.body = text.substr(end + 4);
-    for (const std::string line : absl::StrSplit(text.substr(0, end), "\r\n")) {
+    for (const absl::string_view each : absl::StrSplit(text.substr(0, end), "\r\n")) {
+      const std::string line(each);
       const size_t colon = line.find(": ");
       if (colon == std::string::npos) continue;
       answer.headers[absl::AsciiStrToLower(line.substr(0, colon))] = line.substr(colon + 2);
@@ -95,7 +107,7 @@ class HttpTest : public MirrorServerTest {
 TEST_F(HttpTest, GivesAFileAndEachOfItsVersions) {
   Start();
   MirrorWhole("a/b.h5", "first");
-  auto stream = Open("a/b.h5", v1::INTENT_OVERWRITE);
+  auto stream = Open("a/b.h5", v1::INTENT_REPLACE);
   Write(*stream, 0, "second!");
   Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, 7);
   ASSERT_TRUE(stream->Finish().ok());
@@ -142,7 +154,9 @@ TEST_F(HttpTest, GivesRanges) {
 
 TEST_F(HttpTest, AnEmptyFileHasABodyOfNothing) {
   Start();
-  MirrorWhole("a.h5", "");
+  auto stream = Open("a.h5", v1::INTENT_CREATE);
+  Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, 0);
+  ASSERT_TRUE(stream->Finish().ok());
   EXPECT_EQ(Get("/f/a.h5").status, 200);
   EXPECT_EQ(Get("/f/a.h5").headers.at("content-length"), "0");
   EXPECT_EQ(Get("/f/a.h5", "Range: bytes=0-\r\n").status, 416);
@@ -166,7 +180,7 @@ TEST_F(HttpTest, ACutOfAnOpenFileIsHeldForItsTag) {
   Start();
   auto stream = Open("a.h5", v1::INTENT_CREATE);
   Write(*stream, 0, "cut one");
-  Cut(*stream, 1, v1::BARRIER_KIND_SYNC, 7);
+  Cut(*stream, 1, v1::BARRIER_KIND_TICK, 7);
   const Answer first = Get("/f/a.h5");
   ASSERT_EQ(first.status, 200);
   EXPECT_EQ(first.body, "cut one");
@@ -174,7 +188,7 @@ TEST_F(HttpTest, ACutOfAnOpenFileIsHeldForItsTag) {
   EXPECT_THAT(etag, StartsWith("\"c"));
 
   Write(*stream, 0, "cut two");
-  Cut(*stream, 2, v1::BARRIER_KIND_SYNC, 7);
+  Cut(*stream, 2, v1::BARRIER_KIND_TICK, 7);
   EXPECT_EQ(Get("/f/a.h5").body, "cut two");
   EXPECT_NE(Get("/f/a.h5").headers.at("etag"), etag);
   const Answer same = Get("/f/a.h5", "If-Match: " + etag + "\r\nRange: bytes=4-6\r\n");
@@ -266,7 +280,7 @@ TEST_F(HttpTest, ALongBodyComesWhole) {
   Start();
   std::string data;
   for (int i = 0; data.size() < 3 << 20; ++i) StrAppend(&data, i, " ");
-  MirrorWhole("a.h5", data);
+  MirrorLong("a.h5", data);
   EXPECT_EQ(Get("/f/a.h5").body, data);
   EXPECT_EQ(Get("/f/a.h5", "Range: bytes=1000000-2999999\r\n").body,
             data.substr(1'000'000, 2'000'000));
@@ -274,7 +288,7 @@ TEST_F(HttpTest, ALongBodyComesWhole) {
 
 TEST_F(HttpTest, AClientThatDoesNotReadHoldsUpNoStop) {
   Start();
-  MirrorWhole("a.h5", std::string(32 << 20, 'x'));
+  MirrorLong("a.h5", std::string(32 << 20, 'x'));
   const OwnedFd slow = Dial();
   Send(slow, "GET /f/a.h5 HTTP/1.1\r\nHost: localhost\r\n\r\n");
   char first = 0;
@@ -286,6 +300,110 @@ TEST_F(HttpTest, AClientThatDoesNotReadHoldsUpNoStop) {
   server_.reset();
   EXPECT_LT(clock_.Monotonic() - begin, absl::Seconds(10));
   EXPECT_LT(Receive(slow).size(), size_t{32} << 20);
+}
+
+TEST_F(HttpTest, TellsOfFilesInPages) {
+  Start();
+  for (const char* name : {"a/1.h5", "a/2.h5", "b.h5"}) MirrorWhole(name, "hello");
+  const Answer all = Get("/v1/files");
+  EXPECT_EQ(all.status, 200);
+  EXPECT_EQ(all.headers.at("content-type"), "application/json");
+  EXPECT_THAT(all.body, AllOf(HasSubstr("\"a/1.h5\""), HasSubstr("\"b.h5\"")));
+  EXPECT_THAT(Get("/v1/files?directory=a").body, Not(HasSubstr("b.h5")));
+  EXPECT_THAT(Get("/v1/files?match=*.h5").body, AllOf(HasSubstr("b.h5"), Not(HasSubstr("a/1.h5"))));
+  const Answer first = Get("/v1/files?page_size=1");
+  EXPECT_THAT(first.body,
+              AllOf(HasSubstr("\"next_page_token\": \"a/1.h5\""), Not(HasSubstr("a/2.h5"))));
+  EXPECT_THAT(Get("/v1/files?page_size=1&page_token=a%2F1.h5").body, HasSubstr("\"a/2.h5\""));
+  for (const char* query : {"page_size=x", "page_size=0", "state=HAPPY", "what=1",
+                            "match=", "page_token=..%2F", "directory=.."}) {
+    EXPECT_EQ(Get(StrCat("/v1/files?", query)).status, 400) << query;
+  }
+}
+
+TEST_F(HttpTest, TellsOfAFileAndItsVersions) {
+  Start();
+  MirrorWhole("a/events", "hello");
+  const Answer status = Get("/v1/files/a%2Fevents");
+  EXPECT_EQ(status.status, 200);
+  EXPECT_THAT(status.body,
+              AllOf(HasSubstr("\"name\": \"a/events\""), HasSubstr("\"version_count\": \"1\"")));
+  const Answer versions = Get("/v1/files/a%2Fevents/versions");
+  EXPECT_THAT(versions.body, HasSubstr("\"version\": \"1\""));
+  EXPECT_EQ(Get("/v1/files/b.h5").status, 404);
+  EXPECT_EQ(Get("/v1/files/b.h5/versions").status, 404);
+  EXPECT_EQ(Get("/v1/files/b.h5/events").status, 404);
+  EXPECT_EQ(Get("/v1/files/..").status, 400);
+}
+
+class HttpEventsTest : public HttpTest {
+ protected:
+  // Reads on until `text` has come, for 20 s at most.
+  static void ReadUntil(const OwnedFd& fd, const std::string& text, std::string& all) {
+    const timeval limit{.tv_sec = 20, .tv_usec = 0};
+    setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    char buffer[4096];
+    while (all.find(text) == std::string::npos) {
+      const ssize_t count = recv(fd.get(), buffer, sizeof(buffer), 0);
+      if (count <= 0) {
+        ADD_FAILURE() << text << " never came: " << all;
+        return;
+      }
+      all.append(buffer, static_cast<size_t>(count));
+    }
+  }
+  OwnedFd Follow(const std::string& name, const std::string& headers = "") const {
+    OwnedFd fd = Dial();
+    Send(fd, StrCat("GET /v1/files/", name, "/events HTTP/1.1\r\nHost: localhost\r\n", headers,
+                    "\r\n"));
+    return fd;
+  }
+};
+
+TEST_F(HttpEventsTest, TellsTheStateAndThenEachVersion) {
+  Start();
+  MirrorWhole("a.h5", "one");
+  const OwnedFd fd = Follow("a.h5");
+  std::string all;
+  ReadUntil(fd, "event: state\n", all);
+  EXPECT_THAT(all, AllOf(HasSubstr("text/event-stream"), Not(HasSubstr("event: version"))));
+  auto stream = Open("a.h5", v1::INTENT_REPLACE);
+  Write(*stream, 0, "two");
+  Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, 3);
+  ASSERT_TRUE(stream->Finish().ok());
+  ReadUntil(fd, "event: version\n", all);
+  ReadUntil(fd, "\"version\":\"2\"", all);
+}
+
+TEST_F(HttpEventsTest, GoesOnFromTheLastEvent) {
+  Start();
+  MirrorWhole("a.h5", "one");
+  auto stream = Open("a.h5", v1::INTENT_REPLACE);
+  Write(*stream, 0, "two");
+  Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, 3);
+  ASSERT_TRUE(stream->Finish().ok());
+  const std::string id = HexOf(*FromByteString(Settled("a.h5")->file_id()));
+  const OwnedFd fd = Follow("a.h5", StrCat("Last-Event-ID: ", id, "-1-1\r\n"));
+  std::string all;
+  ReadUntil(fd, "event: state\n", all);
+  EXPECT_LT(all.find("event: version\n"), all.find("event: state\n"));
+  const OwnedFd other = Follow("a.h5", StrCat("Last-Event-ID: ", std::string(32, '0'), "-1-1\r\n"));
+  std::string of_other;
+  ReadUntil(other, "event: state\n", of_other);
+  EXPECT_THAT(of_other, Not(HasSubstr("event: version")));
+}
+
+TEST_F(HttpEventsTest, AStreamHoldsUpNoStop) {
+  Start();
+  MirrorWhole("a.h5", "one");
+  std::vector<OwnedFd> streams;
+  for (int i = 0; i < 50; ++i) streams.push_back(Follow("a.h5"));
+  std::string all;
+  ReadUntil(streams.back(), "event: state\n", all);
+  const absl::Duration begin = clock_.Monotonic();
+  client_.reset();
+  server_.reset();
+  EXPECT_LT(clock_.Monotonic() - begin, absl::Seconds(10));
 }
 
 class HttpRightsTest : public HttpTest {
@@ -329,6 +447,17 @@ TEST_F(HttpRightsTest, AStrangerHearsTheSameOfAHiddenAndOfAMissingFile) {
   EXPECT_EQ(hidden.body, body);
 }
 
+TEST_F(HttpRightsTest, AListLeavesOutWhatACallerMayNotRead) {
+  EXPECT_THAT(Get("/v1/files", As("anna")).body, HasSubstr("home/anna/a.h5"));
+  EXPECT_THAT(Get("/v1/files", As("bob")).body, Not(HasSubstr("anna")));
+  EXPECT_EQ(Get("/v1/files").status, 401);
+  for (const char* path : {"/v1/files/home/anna/a.h5", "/v1/files/home/anna/a.h5/versions",
+                           "/v1/files/home/anna/a.h5/events"}) {
+    EXPECT_EQ(Get(path, As("bob")).status, 404) << path;
+    EXPECT_EQ(Get(path).status, 401) << path;
+  }
+}
+
 TEST_F(HttpRightsTest, ACallerWithOtherRightsIsTold) {
   EXPECT_EQ(Get("/f/home/bob/x.h5", As("bob")).status, 403);
 }
@@ -340,7 +469,8 @@ TEST_F(HttpRightsTest, EachReadHasALineInTheAuditLog) {
   server_.reset();  // Writes what is left.
   const std::string lines = *ReadSmallFile(config_.audit_log);
   int reads = 0;
-  for (const std::string line : absl::StrSplit(lines, '\n')) {
+  for (const absl::string_view each : absl::StrSplit(lines, '\n')) {
+    const std::string line(each);
     if (line.find("HttpGetFile") == std::string::npos) continue;
     ++reads;
     EXPECT_THAT(line, HasSubstr("home/anna/a.h5"));

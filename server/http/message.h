@@ -44,7 +44,8 @@ struct HttpAnswer {
   std::string text = {};                                // the body, if there is no stream
   std::unique_ptr<HttpStream> stream = nullptr;         // one that is too long for that
   std::optional<uint64_t> stream_bytes = std::nullopt;  // nullopt: until it ends
-  bool is_last = false;                                 // the connection ends with it
+  uint32_t block_bytes = 64 << 10;  // of a stream: a buffer of this size is held for it
+  bool is_last = false;             // the connection ends with it
 
   // Of a stream: held until its end.
   std::optional<Callers::Ticket> ticket = std::nullopt;

@@ -6,6 +6,8 @@ namespace h5mirror::server {
 namespace {
 
 constexpr std::string_view kFilePrefix = "/f/";
+constexpr std::string_view kList = "/v1/files";
+constexpr std::string_view kStatusPrefix = "/v1/files/";
 
 }  // namespace
 
@@ -14,7 +16,12 @@ HttpAnswer Router::Answer(const HttpRequest& request) {
   if (path.starts_with(kFilePrefix)) {
     return files_.Answer(request, path.substr(kFilePrefix.size()));
   }
-  return ErrorAnswer(absl::NotFoundError("no such path: a file is at /f/NAME"));
+  if (path == kList) return json_.List(request);
+  if (path.starts_with(kStatusPrefix)) {
+    return json_.OfFile(request, path.substr(kStatusPrefix.size()));
+  }
+  return ErrorAnswer(
+      absl::NotFoundError("no such path: files are at /v1/files, the bytes of one at /f/NAME"));
 }
 
 }  // namespace h5mirror::server

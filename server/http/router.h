@@ -3,6 +3,7 @@
 #define H5MIRROR_SERVER_HTTP_ROUTER_H_
 
 #include "server/http/file_answers.h"
+#include "server/http/json_answers.h"
 #include "server/http/message.h"
 
 namespace h5mirror::server {
@@ -10,13 +11,14 @@ namespace h5mirror::server {
 // Thread-safe.
 class Router {
  public:
-  // `files` must outlive this.
-  explicit Router(FileAnswers& files) : files_(files) {}
+  // Both must outlive this.
+  Router(FileAnswers& files, JsonAnswers& json) : files_(files), json_(json) {}
   // May wait for a disk.
   HttpAnswer Answer(const HttpRequest& request);
 
  private:
   FileAnswers& files_;
+  JsonAnswers& json_;
 };
 
 }  // namespace h5mirror::server

@@ -38,6 +38,9 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
   absl::StatusOr<std::unique_ptr<FileBytes>> OpenBytes(const std::string& name,
                                                        const rpc::VersionSpec& spec);
 
+  // As ListVersions, for any door.
+  absl::Status List(const v1::ListVersionsRequest& request, v1::ListVersionsResponse& response);
+
   grpc::Status ListVersions(grpc::ServerContext* context, const v1::ListVersionsRequest* request,
                             v1::ListVersionsResponse* response) override;
   grpc::Status GetVersion(grpc::ServerContext* context, const v1::GetVersionRequest* request,
@@ -85,7 +88,6 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
   absl::StatusOr<std::shared_ptr<store::File>> Open(const std::string& name);
   // Opens a file for calls that readers repeat.
   absl::StatusOr<std::shared_ptr<store::File>> OpenToRead(const std::string& name);
-  absl::Status List(const v1::ListVersionsRequest& request, v1::ListVersionsResponse& response);
   absl::Status Find(const v1::FindVersionRequest& request, v1::FindVersionResponse& response);
   absl::Status Tag(const Principal& principal, const v1::TagVersionRequest& request,
                    v1::TagVersionResponse& response);
