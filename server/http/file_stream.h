@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/extent.h"
+#include "server/calls/file_bytes.h"
 #include "server/http/message.h"
-#include "server/live/file_bytes.h"
 
 namespace h5mirror::server {
 

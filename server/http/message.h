@@ -20,8 +20,11 @@ namespace h5mirror::server {
 // A GET or HEAD; the door answers other methods.
 struct HttpRequest {
   std::string path = {};  // as it was sent, percent signs and all
+  // Decoded, in their order.
+  std::vector<std::pair<std::string, std::string>> query = {};
   bool is_head = false;
   std::optional<std::string> range = std::nullopt;
+  std::optional<std::string> last_event_id = std::nullopt;
   Conditions conditions = {};
   std::shared_ptr<const CallSource> source = nullptr;
 };

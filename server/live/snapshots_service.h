@@ -10,7 +10,7 @@
 #include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "server/calls/call.h"
 #include "server/calls/fair_pool.h"
-#include "server/live/file_bytes.h"
+#include "server/calls/file_bytes.h"
 #include "server/live/linked_files.h"
 #include "server/live/publisher.h"
 #include "server/live/snapshot_table.h"

@@ -8,8 +8,8 @@
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "rpc/version_spec.h"
 #include "server/calls/call.h"
+#include "server/calls/file_bytes.h"
 #include "server/calls/stream_call.h"
-#include "server/live/file_bytes.h"
 #include "server/state/recent_files.h"
 
 namespace h5mirror::server {

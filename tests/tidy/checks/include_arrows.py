@@ -84,6 +84,10 @@ ALLOWED = {
         "server/history", "server/calls", "server/quotas", "server/notify", "server/door", "server/state",
         "server/settings", "onion_store", "rpc", "proto", "base",
     },
+    "server/http": {
+        "server/live", "server/services", "server/calls", "server/door", "server/state", "server/settings",
+        "onion_store", "rpc", "proto", "base",
+    },
     # The daemon, which puts the folders together.
     "server": {"server/**", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},
     # The C faces between the plugin and the modules that it loads.

@@ -1,6 +1,6 @@
 // The bytes of a version, or of a pinned cut of an open file, for any door.
-#ifndef H5MIRROR_SERVER_LIVE_FILE_BYTES_H_
-#define H5MIRROR_SERVER_LIVE_FILE_BYTES_H_
+#ifndef H5MIRROR_SERVER_CALLS_FILE_BYTES_H_
+#define H5MIRROR_SERVER_CALLS_FILE_BYTES_H_
 
 #include <cstdint>
 
@@ -16,7 +16,7 @@ struct FileBytesInfo {
   store::VersionNumber version = 0;  // 0: a cut that is no version
   store::CutNumber cut = 0;
   uint64_t size_bytes = 0;
-  absl::Time time;  // when the version or cut was made
+  absl::Time time = {};  // when the version or cut was made
 };
 
 // Thread-compatible.
@@ -31,4 +31,4 @@ class FileBytes {
 
 }  // namespace h5mirror::server
 
-#endif  // H5MIRROR_SERVER_LIVE_FILE_BYTES_H_
+#endif  // H5MIRROR_SERVER_CALLS_FILE_BYTES_H_
