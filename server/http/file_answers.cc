@@ -116,7 +116,6 @@ HttpAnswer FileAnswers::AnswerOpened(const HttpRequest& request, Opened opened) 
   const uint64_t size = opened.info.size_bytes;
   HttpAnswer answer;
   answer.headers = {{"ETag", Format(opened.tag)},
-                    {"Last-Modified", FormatHttpTime(opened.info.time)},
                     {"Cache-Control", "private, no-cache"},
                     {"Vary", "Authorization"},
                     {"Accept-Ranges", "bytes"},
@@ -124,6 +123,11 @@ HttpAnswer FileAnswers::AnswerOpened(const HttpRequest& request, Opened opened) 
                     {"H5mirror-Cut", StrCat(opened.info.cut)}};
   if (opened.info.version != 0) {
     answer.headers.emplace_back("H5mirror-Version", StrCat(opened.info.version));
+  }
+  // Of an earlier second only: what comes later in this one would have the same time.
+  const absl::Time now = environment_.clock.Now();
+  if (absl::ToUnixSeconds(now) > absl::ToUnixSeconds(opened.info.time)) {
+    answer.headers.emplace_back("Last-Modified", FormatHttpTime(opened.info.time));
   }
   switch (Decide(request.conditions, opened.tag, opened.info.time)) {
     case Verdict::kNotModified:

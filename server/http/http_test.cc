@@ -14,6 +14,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/owned_fd.h"
+#include "nlohmann/json.hpp"
 #include "server/settings/token_file.h"
 #include "server/testing/mirror_server_fixture.h"
 
@@ -78,6 +79,13 @@ class HttpTest : public MirrorServerTest {
   Answer Get(const std::string& path, const std::string& headers = "") const {
     return Ask("GET", path, headers);
   }
+  // Makes another version, with other bytes.
+  void ReplaceWhole(const std::string& name, const std::string& data) {
+    auto stream = Open(name, v1::INTENT_REPLACE);
+    Write(*stream, 0, data);
+    EXPECT_GT(Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, data.size()).version(), 1);
+    EXPECT_TRUE(stream->Finish().ok());
+  }
   // As MirrorWhole(), in frames of a size that a client sends.
   void MirrorLong(const std::string& name, const std::string& data) {
     constexpr size_t kFrameBytes = 256 << 10;
@@ -107,10 +115,7 @@ class HttpTest : public MirrorServerTest {
 TEST_F(HttpTest, GivesAFileAndEachOfItsVersions) {
   Start();
   MirrorWhole("a/b.h5", "first");
-  auto stream = Open("a/b.h5", v1::INTENT_REPLACE);
-  Write(*stream, 0, "second!");
-  Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, 7);
-  ASSERT_TRUE(stream->Finish().ok());
+  ReplaceWhole("a/b.h5", "second!");
 
   const Answer newest = Get("/f/a/b.h5");
   EXPECT_EQ(newest.status, 200);
@@ -321,6 +326,19 @@ TEST_F(HttpTest, TellsOfFilesInPages) {
   }
 }
 
+TEST_F(HttpTest, DescribesItselfInJson) {
+  Start();
+  const Answer answer = Get("/v1/openapi.json");
+  EXPECT_EQ(answer.status, 200);
+  const auto document = nlohmann::json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
+  ASSERT_TRUE(document.is_object()) << answer.body;
+  EXPECT_EQ(document["openapi"], "3.0.3");
+  for (const char* path : {"/f/{name}", "/f/{name}@{version}", "/v1/files", "/v1/files/{name}",
+                           "/v1/files/{name}/versions", "/v1/files/{name}/events"}) {
+    EXPECT_TRUE(document["paths"].contains(path)) << path;
+  }
+}
+
 TEST_F(HttpTest, TellsOfAFileAndItsVersions) {
   Start();
   MirrorWhole("a/events", "hello");
@@ -367,10 +385,7 @@ TEST_F(HttpEventsTest, TellsTheStateAndThenEachVersion) {
   std::string all;
   ReadUntil(fd, "event: state\n", all);
   EXPECT_THAT(all, AllOf(HasSubstr("text/event-stream"), Not(HasSubstr("event: version"))));
-  auto stream = Open("a.h5", v1::INTENT_REPLACE);
-  Write(*stream, 0, "two");
-  Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, 3);
-  ASSERT_TRUE(stream->Finish().ok());
+  ReplaceWhole("a.h5", "two");
   ReadUntil(fd, "event: version\n", all);
   ReadUntil(fd, "\"version\":\"2\"", all);
 }
@@ -378,10 +393,7 @@ TEST_F(HttpEventsTest, TellsTheStateAndThenEachVersion) {
 TEST_F(HttpEventsTest, GoesOnFromTheLastEvent) {
   Start();
   MirrorWhole("a.h5", "one");
-  auto stream = Open("a.h5", v1::INTENT_REPLACE);
-  Write(*stream, 0, "two");
-  Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, 3);
-  ASSERT_TRUE(stream->Finish().ok());
+  ReplaceWhole("a.h5", "two");
   const std::string id = HexOf(*FromByteString(Settled("a.h5")->file_id()));
   const OwnedFd fd = Follow("a.h5", StrCat("Last-Event-ID: ", id, "-1-1\r\n"));
   std::string all;
