@@ -3,7 +3,6 @@
 import hashlib
 import http.client
 import json
-import re
 import resource
 import socket
 import time
@@ -21,13 +20,9 @@ WRITES = """
 pytestmark = pytest.mark.site(options={"http_listen": "127.0.0.1:0", "token_timeout": "2s"})
 
 
-def port_of(site) -> int:
-    return int(re.search(r"^http:(\d+)$", site.server.port_file.read_text(), re.MULTILINE)[1])
-
-
 def ask(site, path: str, method: str = "GET", **headers: str):
     """The status, the headers and the body of one request."""
-    connection = http.client.HTTPConnection("127.0.0.1", port_of(site), timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", site.server.http_port, timeout=60)
     try:
         connection.request(method, path, headers={key.replace("_", "-"): value for key, value in headers.items()})
         answer = connection.getresponse()
@@ -115,7 +110,7 @@ def test_lists_states_and_versions_are_those_of_the_cli(site):
 def test_events_tell_each_version(site):
     site.py(WRITES.format(count=1000))
     site.settle("run.h5")
-    stream = socket.create_connection(("127.0.0.1", port_of(site)), timeout=60)
+    stream = socket.create_connection(("127.0.0.1", site.server.http_port), timeout=60)
     stream.sendall(b"GET /v1/files/run.h5/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
     text = ""
     while "event: state\n" not in text:
@@ -148,7 +143,7 @@ HOSTILE = [
 @pytest.mark.parametrize("sent, code", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_requests_are_refused_and_the_server_goes_on(site, sent, code):
     site.py(WRITES.format(count=1000))
-    stream = socket.create_connection(("127.0.0.1", port_of(site)), timeout=60)
+    stream = socket.create_connection(("127.0.0.1", site.server.http_port), timeout=60)
     answer = b""
     try:
         stream.sendall(sent)
@@ -163,7 +158,7 @@ def test_hostile_requests_are_refused_and_the_server_goes_on(site, sent, code):
 
 
 def test_a_client_that_never_ends_its_headers_is_cut(site):
-    stream = socket.create_connection(("127.0.0.1", port_of(site)), timeout=60)
+    stream = socket.create_connection(("127.0.0.1", site.server.http_port), timeout=60)
     stream.sendall(b"GET /f/run.h5 HTTP/1.1\r\n")
 
     def is_cut() -> bool:
@@ -187,7 +182,7 @@ def test_a_thousand_event_streams_take_little_memory(site):
     before = site.server.peak_kb()
     streams = []
     for _ in range(1000):
-        stream = socket.create_connection(("127.0.0.1", port_of(site)), timeout=60)
+        stream = socket.create_connection(("127.0.0.1", site.server.http_port), timeout=60)
         streams.append(stream)
         stream.sendall(b"GET /v1/files/run.h5/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         text = b""

@@ -49,6 +49,11 @@ class Server:
     def address(self) -> str:
         return self.listen
 
+    @property
+    def http_port(self) -> int:
+        """The port of its first http_listen."""
+        return int(re.search(r"^http:(\d+)$", self.port_file.read_text(), re.MULTILINE)[1])
+
     def launch(self) -> Process:
         """Starts the process and does not wait for it: for servers that should refuse to start."""
         self.starts += 1
