@@ -280,12 +280,13 @@ void HttpDoor::TakeIn(OwnedFd fd) {
 
 void HttpDoor::RenewDaemon() {
   if (certificate_ == nullptr || stopping_) return;
+  const KeyAndCertificate pair = certificate_->current();
+  const std::string authority = clients_ == nullptr ? "" : clients_->authority_pem();
+  if (refused_ == StrCat(pair.certificate_pem, authority)) return;
   {
     absl::MutexLock lock(&daemons_mutex_);
     if (daemons_.empty()) return;
     const Daemon& newest = *daemons_.back();
-    const KeyAndCertificate pair = certificate_->current();
-    const std::string authority = clients_ == nullptr ? "" : clients_->authority_pem();
     if (newest.pair.certificate_pem == pair.certificate_pem &&
         newest.pair.key_pem == pair.key_pem && newest.authority == authority) {
       return;
@@ -293,6 +294,7 @@ void HttpDoor::RenewDaemon() {
   }
   absl::StatusOr<std::unique_ptr<Daemon>> renewed = StartDaemon();
   if (!renewed.ok()) {
+    refused_ = StrCat(pair.certificate_pem, authority);
     spdlog::error("the certificate of HTTP stays: {}", renewed.status().ToString());
     return;
   }

@@ -91,7 +91,8 @@ class HttpDoor {
   std::vector<int> ports_;
   std::atomic<bool> stopping_{false};
   static constexpr int kRenewRounds = 20;
-  int rounds_ = 0;  // of OnTimer(), whose thread alone has it
+  int rounds_ = 0;       // of OnTimer(), whose thread alone has it
+  std::string refused_;  // the same: PEM that the library did not take, so that it is told once
 
   absl::Mutex daemons_mutex_;
   std::list<std::unique_ptr<Daemon>> daemons_ ABSL_GUARDED_BY(daemons_mutex_);  // the newest last
