@@ -110,12 +110,15 @@ void RaiseDescriptorLimit() {
 
 ConnectionLimits LimitsFor(const Config& config) {
   const rlim_t descriptors = DescriptorLimit();
+  // The HTTP door has half as many again.
+  const auto grpc_part = [&config](uint64_t all) { return config.HasHttp() ? all / 3 * 2 : all; };
   // Two descriptors for each: gRPC's and the table's. A third of all are left to files.
   const rlim_t by_descriptors =
       descriptors > kDescriptorsOfFiles ? (descriptors - kDescriptorsOfFiles) / 3 : 0;
-  const uint64_t connections = std::min(
-      {static_cast<uint64_t>(config.max_connections), std::max<uint64_t>(by_descriptors, 16),
-       std::max<uint64_t>(config.memory_max_bytes / kMemoryPerConnection, 64)});
+  const uint64_t connections =
+      std::min({static_cast<uint64_t>(config.max_connections),
+                std::max<uint64_t>(grpc_part(by_descriptors), 16),
+                std::max<uint64_t>(grpc_part(config.memory_max_bytes / kMemoryPerConnection), 64)});
   ConnectionLimits limits;
   limits.connections = static_cast<int>(connections);
   limits.peer_connections = config.max_peer_connections;

@@ -40,7 +40,8 @@ struct DoorSample {
 // Raises the process's soft limit of descriptors to the hard one, 65,536 at most.
 void RaiseDescriptorLimit();
 
-// The limits by the configuration, `memory_max` and the process's limit of descriptors.
+// The limits of gRPC's door by the configuration, `memory_max` and the process's limit of
+// descriptors. They leave room for an HTTP door with half as many connections, if there is one.
 ConnectionLimits LimitsFor(const Config& config);
 
 // The addresses of a door, and its limits.

@@ -41,6 +41,11 @@ void Exchange::Resume() {
   MHD_resume_connection(connection_);
 }
 
+bool Exchange::has_ended() const {
+  absl::MutexLock lock(&mutex_);
+  return !ended_.ok() || connection_ == nullptr;
+}
+
 bool Exchange::has_started() const {
   absl::MutexLock lock(&mutex_);
   return has_started_;
@@ -72,6 +77,7 @@ void Exchange::Find(const Handler& handler) {
     if (std::exchange(is_known_, true) || !ended_.ok() || connection_ == nullptr) return;
     request = request_;
   }
+  request.is_cancelled = [this] { return has_ended(); };
   HttpAnswer answer = handler(request);
   if (answer.ticket) {
     answer.ticket->OnRevoke([weak = weak_from_this()](const absl::Status& status) {
@@ -81,37 +87,61 @@ void Exchange::Find(const Handler& handler) {
   absl::MutexLock lock(&mutex_);
   if (connection_ == nullptr) return;  // What `answer` holds goes without the lock.
   stream_ = std::move(answer.stream);
-  // Of a HEAD only the size is there.
-  has_stream_ = stream_ != nullptr || answer.stream_bytes.value_or(0) > 0;
+  // Of a HEAD and a 304 only the size is there.
+  has_stream_ = stream_ != nullptr || answer.stream_bytes.value_or(0) > 0 || answer.is_endless;
   answer_ = std::move(answer);
   Resume();
 }
 
-bool Exchange::Answer() {
-  absl::MutexLock lock(&mutex_);
-  if (!ended_.ok() || !answer_ || connection_ == nullptr) return false;
-  ResponsePtr response;
-  if (has_stream_) {
-    auto holder = std::make_unique<Holder>(shared_from_this());
-    response.reset(MHD_create_response_from_callback(
-        answer_->stream_bytes.value_or(MHD_SIZE_UNKNOWN), answer_->block_bytes, &GivePart,
-        holder.get(), &DropHolder));
-    if (response != nullptr) static_cast<void>(holder.release());
-  } else {
-    response.reset(MHD_create_response_from_buffer(answer_->text.size(), answer_->text.data(),
-                                                   MHD_RESPMEM_MUST_COPY));
+MHD_Response* Exchange::NewResponse(HttpAnswer& answer, bool has_stream) {
+  if (!has_stream) {
+    return MHD_create_response_from_buffer(answer.text.size(), answer.text.data(),
+                                           MHD_RESPMEM_MUST_COPY);
   }
+  auto holder = std::make_unique<Holder>(shared_from_this());
+  MHD_Response* const response =
+      MHD_create_response_from_callback(answer.stream_bytes.value_or(MHD_SIZE_UNKNOWN),
+                                        answer.block_bytes, &GivePart, holder.get(), &DropHolder);
+  if (response == nullptr) return nullptr;
+  static_cast<void>(holder.release());
+  // To a HEAD the library would send the end of a chunked body.
+  if (answer.is_endless) {
+    MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_OPTION_END);
+  }
+  return response;
+}
+
+bool Exchange::Answer() {
+  HttpAnswer answer;
+  MHD_Connection* connection = nullptr;
+  bool has_stream = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!ended_.ok() || !answer_ || connection_ == nullptr) return false;
+    connection = connection_;  // It stays, as only this thread ends it.
+    has_stream = has_stream_;
+    answer.status = answer_->status;
+    answer.headers.swap(answer_->headers);
+    answer.text.swap(answer_->text);  // The library has a copy. One is enough.
+    answer.stream_bytes = answer_->stream_bytes;
+    answer.block_bytes = answer_->block_bytes;
+    answer.is_last = answer_->is_last;
+    answer.is_endless = answer_->is_endless;
+  }
+  // Without the lock: the library holds one of the response's own over Give().
+  const ResponsePtr response(NewResponse(answer, has_stream));
   if (response == nullptr) return false;
-  for (const auto& [name, value] : answer_->headers) {
+  for (const auto& [name, value] : answer.headers) {
     if (MHD_add_response_header(response.get(), name.c_str(), value.c_str()) != MHD_YES) {
       return false;
     }
   }
-  if (answer_->is_last) MHD_add_response_header(response.get(), "Connection", "close");
-  if (MHD_queue_response(connection_, static_cast<unsigned>(answer_->status), response.get()) !=
+  if (answer.is_last) MHD_add_response_header(response.get(), "Connection", "close");
+  if (MHD_queue_response(connection, static_cast<unsigned>(answer.status), response.get()) !=
       MHD_YES) {
     return false;
   }
+  absl::MutexLock lock(&mutex_);
   if (stream_ != nullptr && !request_.is_head) MakeSoon();
   return true;
 }
@@ -213,8 +243,9 @@ void Exchange::Cut() {
   if (connection_ == nullptr) return;
   // It is the connection's as long as the library is not done with it.
   shutdown(fd_, SHUT_RDWR);
-  if (ended_.ok())
+  if (ended_.ok()) {
     ended_ = absl::CancelledError("the call was to end, and its client did not read");
+  }
   Resume();
 }
 
@@ -224,7 +255,7 @@ void Exchange::OnTimer() {
   if (!waits || environment_.clock.Monotonic() - started_ < kAwaitMax) return;
   is_known_ = true;
   answer_ = ErrorAnswer(absl::UnavailableError(
-      "the server's munged or name service does not answer; try again later"));
+      "the server is busy, or its munged or name service does not answer; try again later"));
   Resume();
 }
 

@@ -25,6 +25,7 @@
 #include "server/http/message.h"
 
 struct MHD_Connection;
+struct MHD_Response;
 
 namespace h5mirror::server {
 
@@ -61,13 +62,15 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void End(const absl::Status& why);
   // The same, and cuts the connection: its client does not read.
   void Cut();
-  // Ends one that has waited for munged or the name service for too long.
+  // Ends one that has waited for munged, the name service or a worker for too long.
   void OnTimer();
 
   // No answer for so long, before the caller is known.
   static constexpr absl::Duration kAwaitMax = absl::Seconds(5);
 
  private:
+  bool has_ended() const;
+  MHD_Response* NewResponse(HttpAnswer& answer, bool has_stream);
   bool Suspend() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Resume() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Find(const Handler& handler);
@@ -79,7 +82,8 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   const int fd_;
   const absl::Duration started_;
 
-  // A thread that holds it takes no lock of Callers: those are held over Cut().
+  // A thread that holds it takes no lock of Callers: those are held over Cut(). Nor does it do
+  // anything with a response: the library holds the lock of a response over Give().
   mutable absl::Mutex mutex_;
   MHD_Connection* connection_ ABSL_GUARDED_BY(mutex_);  // null: the library is done with it
   bool has_started_ ABSL_GUARDED_BY(mutex_) = false;

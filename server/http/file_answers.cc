@@ -132,6 +132,7 @@ HttpAnswer FileAnswers::AnswerOpened(const HttpRequest& request, Opened opened) 
   switch (Decide(request.conditions, opened.tag, opened.info.time)) {
     case Verdict::kNotModified:
       answer.status = 304;
+      answer.stream_bytes = size;  // Content-Length is that of a 200, or is missing.
       return answer;
     case Verdict::kFailed:
       return ErrorAnswer(412, absl::FailedPreconditionError(

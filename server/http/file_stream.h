@@ -1,4 +1,4 @@
-// The body of an answer with bytes of a file.
+// The bodies of answers that are sent in parts: bytes of a file, and a text that is long.
 #ifndef H5MIRROR_SERVER_HTTP_FILE_STREAM_H_
 #define H5MIRROR_SERVER_HTTP_FILE_STREAM_H_
 
@@ -32,6 +32,22 @@ class FileStream final : public HttpStream {
  private:
   const std::unique_ptr<FileBytes> bytes_;
   std::vector<Piece> pieces_;  // what is left of them
+  size_t at_ = 0;
+};
+
+// Thread-compatible.
+class TextStream final : public HttpStream {
+ public:
+  explicit TextStream(std::string text) : text_(std::move(text)) {}
+  absl::StatusOr<std::optional<std::string>> Next(uint64_t max_bytes) override {
+    if (at_ == text_.size()) return std::optional<std::string>();
+    std::string part = text_.substr(at_, max_bytes);
+    at_ += part.size();
+    return std::optional<std::string>(std::move(part));
+  }
+
+ private:
+  const std::string text_;
   size_t at_ = 0;
 };
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "absl/memory/memory.h"
-#include "absl/strings/numbers.h"
+#include "absl/strings/match.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "rpc/server_address.h"
@@ -35,7 +35,6 @@ constexpr char kPriorities[] = "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2";
 constexpr unsigned kCertificatesMax = 11;
 
 unsigned ThreadCount() {
-  // The library ignores a pool of one.
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   return static_cast<unsigned>(std::clamp(cores / 2, 2, kThreadsMax));
 }
@@ -105,6 +104,23 @@ std::string WithoutPort(std::string_view host) {
   return std::string(host.substr(0, host.find(':')));
 }
 
+// The request's target: "/f/a", or "http://host/f/a" as a proxy gets it (RFC 9112, 3.2).
+struct Target {
+  std::optional<std::string> authority = std::nullopt;
+  std::string path = {};
+};
+
+Target TargetOf(std::string_view url) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (!absl::StartsWithIgnoreCase(ToAbsl(url), ToAbsl(scheme))) continue;
+    url.remove_prefix(scheme.size());
+    const size_t slash = std::min(url.find('/'), url.size());
+    const std::string_view path = url.substr(slash);
+    return {std::string(url.substr(0, slash)), path.empty() ? "/" : std::string(path)};
+  }
+  return {std::nullopt, std::string(url)};
+}
+
 MHD_Result QueueNow(MHD_Connection* connection, HttpAnswer answer) {
   MHD_Response* const response = MHD_create_response_from_buffer(
       answer.text.size(), answer.text.data(), MHD_RESPMEM_MUST_COPY);
@@ -122,15 +138,28 @@ MHD_Result QueueNow(MHD_Connection* connection, HttpAnswer answer) {
 }  // namespace
 
 struct HttpDoor::Daemon {
-  ~Daemon() {
-    if (library != nullptr) MHD_stop_daemon(library);
+  ~Daemon() { StopLibrary(); }
+  void StopLibrary() {
+    for (MHD_Daemon* const each : threads) MHD_stop_daemon(each);
+    threads.clear();
+  }
+  unsigned connection_count() const {
+    unsigned count = 0;
+    for (MHD_Daemon* const each : threads) {
+      const auto* info = MHD_get_daemon_info(each, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
+      if (info != nullptr) count += info->num_connections;
+    }
+    return count;
   }
 
   HttpDoor* door = nullptr;
   KeyAndCertificate pair;  // empty: no TLS
   std::string authority;   // PEM
   std::atomic<bool> stopping{false};
-  MHD_Daemon* library = nullptr;
+  // The library's own pool chooses a thread by the number of the descriptor. Those of the front
+  // door's connections are all even, or all odd.
+  std::vector<MHD_Daemon*> threads;
+  size_t next = 0;  // of `threads`
 };
 
 struct HttpDoor::Callbacks {
@@ -215,20 +244,23 @@ absl::StatusOr<std::unique_ptr<HttpDoor::Daemon>> HttpDoor::StartDaemon() {
   tls.push_back({MHD_OPTION_END, 0, nullptr});
   // The front door keeps the limit; the library has room for connections that are just ending.
   const auto connections = static_cast<unsigned>(2 * HttpLimits(config_).connections + 64);
-  daemon->library =
-      MHD_start_daemon(flags, 0, nullptr, nullptr, &Callbacks::OnRequest, daemon.get(),  //
-                       MHD_OPTION_THREAD_POOL_SIZE, ThreadCount(),                       //
-                       MHD_OPTION_CONNECTION_LIMIT, connections,                         //
-                       MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,                      //
-                       MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes,             //
-                       MHD_OPTION_STRICT_FOR_CLIENT, 1,                                  //
-                       MHD_OPTION_UNESCAPE_CALLBACK, &Callbacks::OnUnescape, nullptr,    //
-                       MHD_OPTION_NOTIFY_COMPLETED, &Callbacks::OnCompleted, daemon.get(),
-                       MHD_OPTION_NOTIFY_CONNECTION, &Callbacks::OnConnection, nullptr,  //
-                       MHD_OPTION_ARRAY, tls.data(), MHD_OPTION_END);
-  if (daemon->library == nullptr) {
-    return absl::InternalError(
-        "http_listen: libmicrohttpd does not start; with tls_cert, GnuTLS may not take the pair");
+  const unsigned count = ThreadCount();
+  while (daemon->threads.size() < count) {
+    MHD_Daemon* const thread =
+        MHD_start_daemon(flags, 0, nullptr, nullptr, &Callbacks::OnRequest, daemon.get(),  //
+                         MHD_OPTION_CONNECTION_LIMIT, connections,                         //
+                         MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,                      //
+                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes,             //
+                         MHD_OPTION_STRICT_FOR_CLIENT, 1,                                  //
+                         MHD_OPTION_UNESCAPE_CALLBACK, &Callbacks::OnUnescape, nullptr,    //
+                         MHD_OPTION_NOTIFY_COMPLETED, &Callbacks::OnCompleted, daemon.get(),
+                         MHD_OPTION_NOTIFY_CONNECTION, &Callbacks::OnConnection, nullptr,  //
+                         MHD_OPTION_ARRAY, tls.data(), MHD_OPTION_END);
+    if (thread == nullptr) {
+      return absl::InternalError(
+          "http_listen: libmicrohttpd does not start; with tls_cert, GnuTLS may not take the pair");
+    }
+    daemon->threads.push_back(thread);
   }
   return daemon;
 }
@@ -242,7 +274,7 @@ void HttpDoor::Start() {
 
 void HttpDoor::Stop() {
   if (stopping_.exchange(true)) return;
-  door_->StopAccepting();
+  if (door_ != nullptr) door_->StopAccepting();  // null: Open() has failed.
   std::list<std::unique_ptr<Daemon>> daemons;
   {
     absl::MutexLock lock(&daemons_mutex_);
@@ -258,7 +290,7 @@ void HttpDoor::StopDaemon(Daemon& daemon) {
   // suspends none, and one that begins now sees `stopping`.
   const absl::Status why = absl::UnavailableError("the server stops, or renews its certificate");
   for (const std::shared_ptr<Exchange>& exchange : Running(&daemon)) exchange->End(why);
-  MHD_stop_daemon(std::exchange(daemon.library, nullptr));
+  daemon.StopLibrary();
 }
 
 void HttpDoor::TakeIn(OwnedFd fd) {
@@ -270,11 +302,14 @@ void HttpDoor::TakeIn(OwnedFd fd) {
   }
   const OwnedFd second(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
   absl::MutexLock lock(&daemons_mutex_);
-  // Takes the descriptor, also where it fails.
-  const bool is_taken =
-      !daemons_.empty() &&
-      MHD_add_connection(daemons_.back()->library, fd.Release(),
-                         reinterpret_cast<const sockaddr*>(&name), length) == MHD_YES;
+  bool is_taken = false;
+  if (!daemons_.empty()) {
+    Daemon& newest = *daemons_.back();
+    MHD_Daemon* const thread = newest.threads[newest.next++ % newest.threads.size()];
+    // Takes the descriptor, also where it fails.
+    is_taken = MHD_add_connection(thread, fd.Release(), reinterpret_cast<const sockaddr*>(&name),
+                                  length) == MHD_YES;
+  }
   if (!is_taken && second.valid()) shutdown(second.get(), SHUT_RDWR);
 }
 
@@ -311,9 +346,7 @@ void HttpDoor::DropIdleDaemons() {
   std::list<std::unique_ptr<Daemon>> idle;
   absl::MutexLock lock(&daemons_mutex_);
   while (daemons_.size() > 1) {
-    const auto* info =
-        MHD_get_daemon_info(daemons_.front()->library, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
-    if (info == nullptr || info->num_connections > 0) break;
+    if (daemons_.front()->connection_count() > 0) break;
     idle.splice(idle.end(), daemons_, daemons_.begin());
     StopDaemon(*idle.back());
   }
@@ -322,8 +355,9 @@ void HttpDoor::DropIdleDaemons() {
 void HttpDoor::OnTimer() {
   for (const std::shared_ptr<Exchange>& exchange : Running(nullptr)) exchange->OnTimer();
   if (++rounds_ % kRenewRounds != 0) return;
-  RenewDaemon();
+  // In this order: the library may not have counted the last connection of one that was the newest.
   DropIdleDaemons();
+  RenewDaemon();
 }
 
 int HttpDoor::OnRequest(Daemon& daemon, MHD_Connection* connection, const char* url,
@@ -357,7 +391,8 @@ int HttpDoor::Begin(const std::shared_ptr<Exchange>& exchange, MHD_Connection* c
   const int fd = DescriptorOf(connection);
   std::optional<Peer> peer = PeerOf(fd);
   if (!peer) return MHD_NO;
-  if (!IsForUs(connection, *peer)) {
+  Target target = TargetOf(url);
+  if (!IsForUs(HeaderOf(connection, "Host"), *peer) || !IsForUs(target.authority, *peer)) {
     return QueueNow(connection, ErrorAnswer(421, absl::PermissionDeniedError(
                                                      "this server has no such host name: ask for "
                                                      "localhost, or have it want tokens")));
@@ -377,7 +412,7 @@ int HttpDoor::Begin(const std::shared_ptr<Exchange>& exchange, MHD_Connection* c
       [weak = exchange->weak_from_this()] {
         if (const auto self = weak.lock(); self != nullptr) self->Cut();
       });
-  HttpRequest request{.path = url,
+  HttpRequest request{.path = std::move(target.path),
                       .query = QueryOf(connection),
                       .is_head = std::string_view(method) == "HEAD",
                       .range = HeaderOf(connection, "Range"),
@@ -389,10 +424,9 @@ int HttpDoor::Begin(const std::shared_ptr<Exchange>& exchange, MHD_Connection* c
 
 // Without tokens, a page of another site could make a browser of this host read files, by a name
 // that it lets point here.
-bool HttpDoor::IsForUs(MHD_Connection* connection, const Peer& peer) const {
+bool HttpDoor::IsForUs(const std::optional<std::string>& host, const Peer& peer) const {
   const bool is_open = !environment_.authenticator.wants_tokens() && clients_ == nullptr;
   if (!is_open || peer.kind == Peer::Kind::kUnixSocket) return true;
-  const std::optional<std::string> host = HeaderOf(connection, "Host");
   return !host || rpc::IsLoopback(WithoutPort(*host));
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,8 @@ class HttpDoor {
                 void** holder);
   int Begin(const std::shared_ptr<Exchange>& exchange, MHD_Connection* connection, const char* url,
             const char* method);
-  bool IsForUs(MHD_Connection* connection, const Peer& peer) const;
+  // `host`: that the request names, if any.
+  bool IsForUs(const std::optional<std::string>& host, const Peer& peer) const;
   void Add(const std::shared_ptr<Exchange>& exchange, const Daemon* daemon);
   void Remove(const Exchange* exchange);
   // Those of one daemon; nullptr: of all.

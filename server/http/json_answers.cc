@@ -1,5 +1,6 @@
 #include "server/http/json_answers.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -9,7 +10,9 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/store.h"
+#include "server/calls/page_budget.h"
 #include "server/http/event_stream.h"
+#include "server/http/file_stream.h"
 #include "server/http/file_target.h"
 
 namespace h5mirror::server {
@@ -19,10 +22,16 @@ constexpr std::string_view kVersionsSuffix = "/versions";
 constexpr std::string_view kEventsSuffix = "/events";
 // An event is short, and there may be a thousand streams that have none.
 constexpr uint32_t kEventBlockBytes = 4 << 10;
+// A page has no more rows, whatever page_size is. A row of JSON has some 1,000 bytes beside its
+// texts, and a byte of a text may be written as six.
+constexpr int kRowsMax = 1000;
+constexpr uint64_t kPageJsonBytes = 6 * kPageBytesMax + 1000 * kRowsMax;
+// JSON that is longer is sent in parts.
+constexpr size_t kWholeTextMax = 16 << 10;
 
 absl::StatusOr<int32_t> ParsePageSize(const std::string& text) {
   int32_t size = 0;
-  if (absl::SimpleAtoi(text, &size) && size > 0) return size;
+  if (absl::SimpleAtoi(text, &size) && size > 0) return std::min(size, kRowsMax);
   return absl::InvalidArgumentError(StrCat("page_size \"", text, "\" is no number from 1"));
 }
 
@@ -37,6 +46,7 @@ struct ListQuery {
 
 absl::StatusOr<ListQuery> ParseListQuery(const HttpRequest& request) {
   ListQuery query;
+  query.request.set_page_size(kRowsMax);
   for (const auto& [key, value] : request.query) {
     if (key == "directory") {
       query.request.set_directory(value);
@@ -66,6 +76,7 @@ absl::StatusOr<ListQuery> ParseListQuery(const HttpRequest& request) {
 
 absl::StatusOr<v1::ListVersionsRequest> ParseVersionsQuery(const HttpRequest& request) {
   v1::ListVersionsRequest query;
+  query.set_page_size(kRowsMax);
   for (const auto& [key, value] : request.query) {
     if (key == "page_token") {
       query.set_page_token(value);
@@ -98,16 +109,26 @@ absl::StatusOr<std::string> NameIn(std::string_view path, std::string_view suffi
 
 }  // namespace
 
-HttpAnswer JsonAnswers::Run(const HttpRequest& request, const char* method, Needs needs,
+HttpAnswer JsonAnswers::Run(const HttpRequest& request, const char* method, Needs needs, Size size,
                             Body body) {
   const absl::Duration start = environment_.clock.Monotonic();
-  const absl::StatusOr<Callers::Ticket> ticket =
-      AdmitCall(environment_, request.source, method, std::move(needs), CallUse::kThread);
+  const CallUse use = size == Size::kPage ? CallUse::kRead : CallUse::kThread;
+  const uint64_t cost = size == Size::kPage ? ReadCost(0) + kPageJsonBytes : 1;
+  absl::StatusOr<Callers::Ticket> ticket =
+      AdmitCall(environment_, request.source, method, std::move(needs), use, cost);
   if (!ticket.ok()) {
     NoteRefused(environment_, *request.source, method, start, ticket.status());
     return ErrorAnswer(ticket.status());
   }
   absl::StatusOr<std::string> json = body(ticket->principal());
+  if (size == Size::kPage && json.ok() && json->size() > kWholeTextMax && !request.is_head) {
+    HttpAnswer answer = JsonAnswer("");
+    answer.stream_bytes = json->size();
+    answer.stream = std::make_unique<TextStream>(*std::move(json));
+    answer.ticket = *std::move(ticket);
+    answer.method = method;
+    return answer;
+  }
   ticket->Done(json.status());
   NoteCallDone(environment_, *request.source, method, start, json.status());
   return json.ok() ? JsonAnswer(*std::move(json)) : ErrorAnswer(json.status());
@@ -116,21 +137,21 @@ HttpAnswer JsonAnswers::Run(const HttpRequest& request, const char* method, Need
 HttpAnswer JsonAnswers::List(const HttpRequest& request) {
   const absl::StatusOr<ListQuery> query = ParseListQuery(request);
   if (!query.ok()) return ErrorAnswer(query.status());
-  return Run(request, "HttpListFiles", AnyFile(Right::kRead),
-             [&](const Principal& principal) -> absl::StatusOr<std::string> {
-               v1::ListFilesResponse response;
-               const auto never = [] { return false; };
-               H5M_RETURN_IF_ERROR(files_.List(never, principal, query->request, response));
-               if (!query->match.empty()) {
-                 v1::ListFilesResponse matching;
-                 matching.set_next_page_token(response.next_page_token());
-                 for (const v1::FileSummary& file : response.files()) {
-                   if (GlobMatches(query->match, file.name())) *matching.add_files() = file;
-                 }
-                 response = std::move(matching);
-               }
-               return ToJson(response, /*is_indented=*/true);
-             });
+  return Run(
+      request, "HttpListFiles", AnyFile(Right::kRead), Size::kPage,
+      [&](const Principal& principal) -> absl::StatusOr<std::string> {
+        v1::ListFilesResponse response;
+        H5M_RETURN_IF_ERROR(files_.List(request.is_cancelled, principal, query->request, response));
+        if (!query->match.empty()) {
+          v1::ListFilesResponse matching;
+          matching.set_next_page_token(response.next_page_token());
+          for (const v1::FileSummary& file : response.files()) {
+            if (GlobMatches(query->match, file.name())) *matching.add_files() = file;
+          }
+          response = std::move(matching);
+        }
+        return ToJson(response, /*is_indented=*/true);
+      });
 }
 
 HttpAnswer JsonAnswers::OfFile(const HttpRequest& request, std::string_view path) {
@@ -141,7 +162,7 @@ HttpAnswer JsonAnswers::OfFile(const HttpRequest& request, std::string_view path
   if (!name.ok()) return ErrorAnswer(name.status());
   if (suffix == kVersionsSuffix) return Versions(request, *name);
   if (suffix == kEventsSuffix) return Events(request, *name);
-  return Run(request, "HttpGetStatus", OneFile(Right::kRead, *name),
+  return Run(request, "HttpGetStatus", OneFile(Right::kRead, *name), Size::kRow,
              [&](const Principal&) -> absl::StatusOr<std::string> {
                H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, files_.GetStatus(*name));
                return ToJson(status, /*is_indented=*/true);
@@ -152,7 +173,7 @@ HttpAnswer JsonAnswers::Versions(const HttpRequest& request, const std::string& 
   absl::StatusOr<v1::ListVersionsRequest> query = ParseVersionsQuery(request);
   if (!query.ok()) return ErrorAnswer(query.status());
   query->set_name(name);
-  return Run(request, "HttpListVersions", OneFile(Right::kRead, name),
+  return Run(request, "HttpListVersions", OneFile(Right::kRead, name), Size::kPage,
              [&](const Principal&) -> absl::StatusOr<std::string> {
                v1::ListVersionsResponse response;
                H5M_RETURN_IF_ERROR(versions_.List(*query, response));
@@ -179,6 +200,7 @@ HttpAnswer JsonAnswers::Events(const HttpRequest& request, const std::string& na
   answer.headers = {{"Content-Type", "text/event-stream"},
                     {"Cache-Control", "private, no-store"},
                     {"X-Content-Type-Options", "nosniff"}};
+  answer.is_endless = request.is_head;
   if (request.is_head) return answer;
   ticket->Began();
   const auto after = ParseEventPlace(request.last_event_id.value_or(""));

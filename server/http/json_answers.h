@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_SERVER_HTTP_JSON_ANSWERS_H_
 #define H5MIRROR_SERVER_HTTP_JSON_ANSWERS_H_
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -30,8 +31,14 @@ class JsonAnswers {
  private:
   using Body = absl::FunctionRef<absl::StatusOr<std::string>(const Principal&)>;
 
+  // How large the JSON of a call may be.
+  enum class Size : uint8_t {
+    kRow,   // it is sent at once
+    kPage,  // it may be sent for long, so it counts as a read until then
+  };
+
   // One short call: admits the caller, and answers with the JSON that `body` returns.
-  HttpAnswer Run(const HttpRequest& request, const char* method, Needs needs, Body body);
+  HttpAnswer Run(const HttpRequest& request, const char* method, Needs needs, Size size, Body body);
   HttpAnswer Versions(const HttpRequest& request, const std::string& name);
   HttpAnswer Events(const HttpRequest& request, const std::string& name);
 

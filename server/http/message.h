@@ -27,6 +27,8 @@ struct HttpRequest {
   std::optional<std::string> last_event_id = std::nullopt;
   Conditions conditions = {};
   std::shared_ptr<const CallSource> source = nullptr;
+  // True: nobody waits for the answer any more. Only within the handler's call.
+  std::function<bool()> is_cancelled = [] { return false; };
 };
 
 // A body that is made while it is sent.
@@ -49,6 +51,7 @@ struct HttpAnswer {
   std::optional<uint64_t> stream_bytes = std::nullopt;  // nullopt: until it ends
   uint32_t block_bytes = 64 << 10;  // of a stream: a buffer of this size is held for it
   bool is_last = false;             // the connection ends with it
+  bool is_endless = false;          // of a HEAD: the body of a GET has no size
 
   // Of a stream: held until its end.
   std::optional<Callers::Ticket> ticket = std::nullopt;

@@ -232,6 +232,7 @@ constexpr char kDocument[] = R"json({
    "page_size": {
     "name": "page_size",
     "in": "query",
+    "description": "1,000 at most, whatever is asked for",
     "schema": {"type": "integer", "format": "int32", "minimum": 1}
    },
    "page_token": {"name": "page_token", "in": "query", "schema": {"type": "string"}},
