@@ -73,7 +73,7 @@ class Server:
         self.launch()
         wait_until(self._ready, f"h5mirrord does not listen:\n{self.log_tail()}", timeout)
         if self.listen.endswith(":0"):
-            port = re.findall(r"\d+", self.port_file.read_text())[-1]
+            port = re.findall(r"^\d+$", self.port_file.read_text(), re.MULTILINE)[-1]
             self.listen = self.listen[:-1] + port
         return self
 
