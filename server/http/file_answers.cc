@@ -63,25 +63,28 @@ absl::StatusOr<FileAnswers::Opened> FileAnswers::OpenedOf(
   return opened;
 }
 
-std::optional<FileAnswers::Opened> FileAnswers::OpenTagged(const std::string& name,
-                                                           const EntityTag& tag) {
+absl::StatusOr<std::optional<FileAnswers::Opened>> FileAnswers::OpenTagged(const std::string& name,
+                                                                           const EntityTag& tag) {
   const bool is_cut = tag.kind == EntityTag::Kind::kCut;
-  if (is_cut && tag.start_id != start_id_) return std::nullopt;
+  if (is_cut && tag.start_id != start_id_) return std::optional<Opened>();
   rpc::VersionSpec spec;
   spec.number = tag.number;
   auto opened = OpenedOf(
       is_cut ? snapshots_.OpenBytes(name, tag.number, ToByteString(tag.file_id), reader_id_)
              : versions_.OpenBytes(name, spec));
-  if (!opened.ok() || opened->info.file_id != tag.file_id) return std::nullopt;
+  const bool is_gone = absl::IsNotFound(opened.status()) || absl::IsOutOfRange(opened.status());
+  if (is_gone) return std::optional<Opened>();
+  H5M_RETURN_IF_ERROR(opened.status());
+  if (opened->info.file_id != tag.file_id) return std::optional<Opened>();
   opened->tag = tag;  // A cut may have become a version since.
-  return *std::move(opened);
+  return std::optional<Opened>(*std::move(opened));
 }
 
 absl::StatusOr<FileAnswers::Opened> FileAnswers::Open(const FileTarget& target,
                                                       const Conditions& conditions) {
   if (target.version) return OpenedOf(versions_.OpenBytes(target.name, *target.version));
   for (const EntityTag& tag : TagsOf(conditions)) {
-    std::optional<Opened> opened = OpenTagged(target.name, tag);
+    H5M_ASSIGN_OR_RETURN(std::optional<Opened> opened, OpenTagged(target.name, tag));
     if (opened) return *std::move(opened);
   }
   return OpenedOf(snapshots_.OpenBytes(target.name, 0, "", reader_id_));

@@ -39,8 +39,8 @@ class FileAnswers {
   };
 
   absl::StatusOr<Opened> Open(const FileTarget& target, const Conditions& conditions);
-  // nullopt: what the tag stands for cannot be read any more.
-  std::optional<Opened> OpenTagged(const std::string& name, const EntityTag& tag);
+  // nullopt: what the tag stands for is not there any more.
+  absl::StatusOr<std::optional<Opened>> OpenTagged(const std::string& name, const EntityTag& tag);
   absl::StatusOr<Opened> OpenedOf(absl::StatusOr<std::unique_ptr<FileBytes>> bytes) const;
   HttpAnswer AnswerOpened(const HttpRequest& request, Opened opened) const;
 

@@ -254,7 +254,12 @@ TEST_F(HttpTest, OtherMethodsAndBodiesAreRefused) {
 TEST_F(HttpTest, HeadersThatAreTooLongAreRefused) {
   Start();
   MirrorWhole("a.h5", "hello");
-  const int status = Get("/f/a.h5", "X-Long: " + std::string(100'000, 'x') + "\r\n").status;
+  const OwnedFd fd = Dial();
+  const std::string request = StrCat(
+      "GET /f/a.h5 HTTP/1.1\r\nHost: localhost\r\nX-Long: ", std::string(100'000, 'x'), "\r\n\r\n");
+  // The server may close before it has all, and what it has not read resets the connection.
+  static_cast<void>(send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL));
+  const int status = Parse(Receive(fd)).status;
   EXPECT_TRUE(status == 431 || status == 0) << status;
   EXPECT_EQ(Get("/f/a.h5").status, 200);
 }
