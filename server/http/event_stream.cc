@@ -16,6 +16,9 @@
 namespace h5mirror::server {
 namespace {
 
+// A comment, so that both sides notice when the other has gone.
+constexpr char kNoEvent[] = ": \n\n";
+
 std::string EventText(std::string_view event, const EventPlace& place, std::string_view json) {
   return StrCat("event: ", event, "\nid: ", Format(place), "\ndata: ", json, "\n\n");
 }
@@ -105,12 +108,14 @@ class EventStream::Wake : public std::enable_shared_from_this<EventStream::Wake>
 };
 
 EventStream::EventStream(FilesService& files, VersionsService& versions, CutBoard& board,
-                         Clock& clock, std::string name, std::optional<EventPlace> after)
+                         Clock& clock, std::string name, std::optional<EventPlace> after,
+                         StillMay still_may)
     : files_(files),
       versions_(versions),
       board_(board),
       clock_(clock),
       name_(std::move(name)),
+      still_may_(std::move(still_may)),
       wake_(std::make_shared<Wake>()),
       place_(std::move(after)),
       last_event_(clock.Monotonic() - kPause) {}
@@ -144,10 +149,7 @@ absl::StatusOr<std::string> EventStream::NewVersions(int64_t newest) {
   return events;
 }
 
-absl::StatusOr<std::optional<std::string>> EventStream::Next(uint64_t) {
-  if (wake_->is_stopped()) return std::optional<std::string>();
-  wake_->Arm(board_, name_);
-  last_event_ = clock_.Monotonic();
+absl::StatusOr<std::string> EventStream::NewEvents() {
   H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, files_.GetStatus(name_));
   H5M_ASSIGN_OR_RETURN(const Bytes16 file_id, FromByteString(status.file_id()));
   const EventPlace newest{HexOf(file_id), status.last_cut(), status.newest_version().version()};
@@ -164,8 +166,27 @@ absl::StatusOr<std::optional<std::string>> EventStream::Next(uint64_t) {
     H5M_ASSIGN_OR_RETURN(const std::string json, ToJson(status, /*is_indented=*/false));
     events += EventText("state", *place_, json);
   }
-  if (events.empty()) events = ": \n\n";
-  return std::optional<std::string>(std::move(events));
+  return events.empty() ? std::string(kNoEvent) : events;
+}
+
+absl::StatusOr<std::optional<std::string>> EventStream::Next(uint64_t) {
+  if (wake_->is_stopped()) return std::optional<std::string>();
+  wake_->Arm(board_, name_);
+  last_event_ = clock_.Monotonic();
+  const std::optional<EventPlace> place = place_;
+  const bool is_first = is_first_;
+  absl::StatusOr<std::string> events = NewEvents();
+  const absl::Status may = still_may_();
+  if (absl::IsUnavailable(may)) {
+    // A disk that fails takes nothing from anybody, for now. The events are made again soon.
+    place_ = place;
+    is_first_ = is_first;
+    wake_->ComeAgain();
+    return std::optional<std::string>(kNoEvent);
+  }
+  H5M_RETURN_IF_ERROR(may);
+  H5M_RETURN_IF_ERROR(events.status());
+  return std::optional<std::string>(*std::move(events));
 }
 
 }  // namespace h5mirror::server

@@ -48,9 +48,14 @@ class EventStream final : public HttpStream {
   // whatever their comments are.
   static constexpr int kVersionsAtOnce = 20;
 
-  // All but `after` must outlive this. `after`: what the client has seen; nullopt: nothing.
+  // Whether the caller may still read the file that has the name now. kUnavailable: that cannot be
+  // looked up. May wait for a disk.
+  using StillMay = std::function<absl::Status()>;
+
+  // The references must outlive this. `after`: what the client has seen; nullopt: nothing.
+  // `still_may` is asked once the events are made: the name may have got another file since.
   EventStream(FilesService& files, VersionsService& versions, CutBoard& board, Clock& clock,
-              std::string name, std::optional<EventPlace> after);
+              std::string name, std::optional<EventPlace> after, StillMay still_may);
 
   void Await(std::function<void()> then) override;
   absl::StatusOr<std::optional<std::string>> Next(uint64_t max_bytes) override;
@@ -58,6 +63,8 @@ class EventStream final : public HttpStream {
  private:
   class Wake;
 
+  // What has come since `place_`, which goes on; a comment, if nothing has.
+  absl::StatusOr<std::string> NewEvents();
   absl::StatusOr<std::string> NewVersions(int64_t newest);
 
   FilesService& files_;
@@ -65,6 +72,7 @@ class EventStream final : public HttpStream {
   CutBoard& board_;
   Clock& clock_;
   const std::string name_;
+  const StillMay still_may_;
   const std::shared_ptr<Wake> wake_;
   std::optional<EventPlace> place_;
   bool is_first_ = true;

@@ -94,15 +94,19 @@ HttpAnswer FileAnswers::Answer(const HttpRequest& request, std::string_view path
   const absl::Duration start = environment_.clock.Monotonic();
   const absl::StatusOr<FileTarget> target = ParseFileTarget(path);
   if (!target.ok()) return ErrorAnswer(target.status());
-  const int64_t version = target->version ? target->version->number : 0;
-  absl::StatusOr<Callers::Ticket> ticket =
-      AdmitCall(environment_, request.source, kMethod, OneFile(Right::kRead, target->name, version),
-                CallUse::kRead, ReadCost(0) + kHeldBytes);
+  const Needs needs =
+      OneFile(Right::kRead, target->name, target->version ? target->version->number : int64_t{0});
+  absl::StatusOr<Callers::Ticket> ticket = AdmitCall(environment_, request.source, kMethod, needs,
+                                                     CallUse::kRead, ReadCost(0) + kHeldBytes);
   if (!ticket.ok()) {
     NoteRefused(environment_, *request.source, kMethod, start, ticket.status());
     return ErrorAnswer(ticket.status());
   }
   absl::StatusOr<Opened> opened = Open(*target, request.conditions);
+  // The open may have waited for a move, and found what was moved. An error tells of it, too.
+  if (absl::Status may = CheckAgain(environment_, ticket->principal(), needs); !may.ok()) {
+    opened = std::move(may);
+  }
   HttpAnswer answer =
       opened.ok() ? AnswerOpened(request, *std::move(opened)) : ErrorAnswer(opened.status());
   if (answer.stream != nullptr) {

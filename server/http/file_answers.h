@@ -27,7 +27,8 @@ class FileAnswers {
   FileAnswers(const ServiceEnvironment& environment, VersionsService& versions,
               SnapshotsService& snapshots);
 
-  // `path` is what follows "/f/". May wait for a disk.
+  // `path` is what follows "/f/". Looks at the caller's rights before the file is opened, and once
+  // it is open. May wait for a disk.
   HttpAnswer Answer(const HttpRequest& request, std::string_view path);
 
  private:

@@ -109,18 +109,22 @@ absl::StatusOr<std::string> NameIn(std::string_view path, std::string_view suffi
 
 }  // namespace
 
-HttpAnswer JsonAnswers::Run(const HttpRequest& request, const char* method, Needs needs, Size size,
-                            Body body) {
+HttpAnswer JsonAnswers::Run(const HttpRequest& request, const char* method, const Needs& needs,
+                            Size size, Body body) {
   const absl::Duration start = environment_.clock.Monotonic();
   const CallUse use = size == Size::kPage ? CallUse::kRead : CallUse::kThread;
   const uint64_t cost = size == Size::kPage ? ReadCost(0) + kPageJsonBytes : 1;
   absl::StatusOr<Callers::Ticket> ticket =
-      AdmitCall(environment_, request.source, method, std::move(needs), use, cost);
+      AdmitCall(environment_, request.source, method, needs, use, cost);
   if (!ticket.ok()) {
     NoteRefused(environment_, *request.source, method, start, ticket.status());
     return ErrorAnswer(ticket.status());
   }
   absl::StatusOr<std::string> json = body(ticket->principal());
+  // Between the check and the look the name may have got another file, of another owner.
+  if (absl::Status may = CheckAgain(environment_, ticket->principal(), needs); !may.ok()) {
+    json = std::move(may);
+  }
   if (size == Size::kPage && json.ok() && json->size() > kWholeTextMax && !request.is_head) {
     HttpAnswer answer = JsonAnswer("");
     answer.stream_bytes = json->size();
@@ -184,13 +188,18 @@ HttpAnswer JsonAnswers::Versions(const HttpRequest& request, const std::string& 
 HttpAnswer JsonAnswers::Events(const HttpRequest& request, const std::string& name) {
   constexpr const char* kMethod = "HttpFollowEvents";
   const absl::Duration start = environment_.clock.Monotonic();
+  const Needs needs = OneFile(Right::kRead, name);
   absl::StatusOr<Callers::Ticket> ticket =
-      AdmitCall(environment_, request.source, kMethod, OneFile(Right::kRead, name), CallUse::kWait);
+      AdmitCall(environment_, request.source, kMethod, needs, CallUse::kWait);
   if (!ticket.ok()) {
     NoteRefused(environment_, *request.source, kMethod, start, ticket.status());
     return ErrorAnswer(ticket.status());
   }
-  const absl::Status there = files_.GetStatus(name).status();
+  absl::Status there = files_.GetStatus(name).status();
+  // As in Run().
+  if (absl::Status may = CheckAgain(environment_, ticket->principal(), needs); !may.ok()) {
+    there = std::move(may);
+  }
   if (!there.ok() || request.is_head) {
     ticket->Done(there);
     NoteCallDone(environment_, *request.source, kMethod, start, there);
@@ -204,8 +213,12 @@ HttpAnswer JsonAnswers::Events(const HttpRequest& request, const std::string& na
   if (request.is_head) return answer;
   ticket->Began();
   const auto after = ParseEventPlace(request.last_event_id.value_or(""));
-  answer.stream = std::make_unique<EventStream>(files_, versions_, *environment_.cuts,
-                                                environment_.clock, name, after);
+  answer.stream = std::make_unique<EventStream>(
+      files_, versions_, *environment_.cuts, environment_.clock, name, after,
+      [&authenticator = environment_.authenticator, principal = ticket->principal(), needs] {
+        return authenticator.asks_owners() ? authenticator.StillMay(principal, needs)
+                                           : absl::OkStatus();
+      });
   answer.block_bytes = kEventBlockBytes;
   answer.ticket = *std::move(ticket);
   answer.method = kMethod;

@@ -37,8 +37,10 @@ class JsonAnswers {
     kPage,  // it may be sent for long, so it counts as a read until then
   };
 
-  // One short call: admits the caller, and answers with the JSON that `body` returns.
-  HttpAnswer Run(const HttpRequest& request, const char* method, Needs needs, Size size, Body body);
+  // One short call: admits the caller, and answers with the JSON that `body` returns, if the caller
+  // may have it then, too.
+  HttpAnswer Run(const HttpRequest& request, const char* method, const Needs& needs, Size size,
+                 Body body);
   HttpAnswer Versions(const HttpRequest& request, const std::string& name);
   HttpAnswer Events(const HttpRequest& request, const std::string& name);
 
