@@ -1,22 +1,17 @@
 // The HTTP door of the whole server, by raw sockets: also for what no HTTP client would send.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "base/owned_fd.h"
 #include "nlohmann/json.hpp"
 #include "server/settings/token_file.h"
-#include "server/testing/mirror_server_fixture.h"
+#include "server/testing/http_fixture.h"
 
 namespace h5mirror::server {
 namespace {
@@ -26,98 +21,12 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-struct Answer {
-  int status = 0;
-  std::map<std::string, std::string> headers = {};  // by names in lower case
-  std::string body = {};
-};
-
-AccessRule Rule(const std::string& files, std::vector<std::string> users, std::string_view allow) {
-  AccessRule rule;
-  rule.files = {files};
-  rule.users = std::move(users);
-  rule.allow = *Rights::Parse(allow);
-  return rule;
-}
-
-class HttpTest : public MirrorServerTest {
- protected:
-  void SetUp() override {
-    MirrorServerTest::SetUp();
-    config_.http_listen = *ParseListenList("127.0.0.1:0");
-  }
-
-  OwnedFd Dial() const {
-    OwnedFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(server_->http_ports().front()));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    EXPECT_EQ(connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
-    return fd;
-  }
-  static void Send(const OwnedFd& fd, const std::string& text) {
-    EXPECT_EQ(send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(text.size()));
-  }
-  // Until the other side closes.
-  static std::string Receive(const OwnedFd& fd) {
-    std::string text;
-    char buffer[64 << 10];
-    for (ssize_t count = 0; (count = recv(fd.get(), buffer, sizeof(buffer), 0)) > 0;) {
-      text.append(buffer, static_cast<size_t>(count));
-    }
-    return text;
-  }
-  Answer Ask(const std::string& method, const std::string& path,
-             const std::string& headers = "") const {
-    const OwnedFd fd = Dial();
-    Send(fd, StrCat(method, " ", path, " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n",
-                    headers, "\r\n"));
-    return Parse(Receive(fd));
-  }
-  Answer Get(const std::string& path, const std::string& headers = "") const {
-    return Ask("GET", path, headers);
-  }
-  // Makes another version, with other bytes.
-  void ReplaceWhole(const std::string& name, const std::string& data) {
-    auto stream = Open(name, v1::INTENT_REPLACE);
-    Write(*stream, 0, data);
-    EXPECT_GT(Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, data.size()).version(), 1);
-    EXPECT_TRUE(stream->Finish().ok());
-  }
-  // As MirrorWhole(), in frames of a size that a client sends.
-  void MirrorLong(const std::string& name, const std::string& data) {
-    constexpr size_t kFrameBytes = 256 << 10;
-    auto stream = Open(name, v1::INTENT_CREATE);
-    for (size_t at = 0; at < data.size(); at += kFrameBytes) {
-      Write(*stream, at, data.substr(at, kFrameBytes));
-    }
-    EXPECT_GT(Cut(*stream, 1, v1::BARRIER_KIND_COMMIT, data.size()).version(), 0);
-    EXPECT_TRUE(stream->Finish().ok());
-  }
-  static Answer Parse(const std::string& text) {
-    Answer answer;
-    const size_t end = text.find("\r\n\r\n");
-    if (!text.starts_with("HTTP/1.1 ") || end == std::string::npos) return answer;
-    EXPECT_TRUE(absl::SimpleAtoi(text.substr(9, 3), &answer.status));
-    answer.body = text.substr(end + 4);
-    for (const absl::string_view each : absl::StrSplit(text.substr(0, end), "\r\n")) {
-      const std::string line(each);
-      const size_t colon = line.find(": ");
-      if (colon == std::string::npos) continue;
-      answer.headers[absl::AsciiStrToLower(line.substr(0, colon))] = line.substr(colon + 2);
-    }
-    return answer;
-  }
-};
-
 TEST_F(HttpTest, GivesAFileAndEachOfItsVersions) {
   Start();
   MirrorWhole("a/b.h5", "first");
   ReplaceWhole("a/b.h5", "second!");
 
-  const Answer newest = Get("/f/a/b.h5");
+  const HttpReply newest = Get("/f/a/b.h5");
   EXPECT_EQ(newest.status, 200);
   EXPECT_EQ(newest.body, "second!");
   EXPECT_THAT(newest.headers.at("etag"), StartsWith("\"v2-"));
@@ -131,7 +40,7 @@ TEST_F(HttpTest, GivesAFileAndEachOfItsVersions) {
 TEST_F(HttpTest, HeadHasTheHeadersAndNoBody) {
   Start();
   MirrorWhole("a.h5", "hello");
-  const Answer head = Ask("HEAD", "/f/a.h5", "Range: bytes=0-1\r\n");
+  const HttpReply head = Ask("HEAD", "/f/a.h5", "Range: bytes=0-1\r\n");
   EXPECT_EQ(head.status, 200);
   EXPECT_EQ(head.headers.at("content-length"), "5");
   EXPECT_EQ(head.headers.at("etag"), Get("/f/a.h5").headers.at("etag"));
@@ -141,17 +50,17 @@ TEST_F(HttpTest, HeadHasTheHeadersAndNoBody) {
 TEST_F(HttpTest, GivesRanges) {
   Start();
   MirrorWhole("a.h5", "0123456789");
-  const Answer one = Get("/f/a.h5", "Range: bytes=2-4\r\n");
+  const HttpReply one = Get("/f/a.h5", "Range: bytes=2-4\r\n");
   EXPECT_EQ(one.status, 206);
   EXPECT_EQ(one.body, "234");
   EXPECT_EQ(one.headers.at("content-range"), "bytes 2-4/10");
-  const Answer many = Get("/f/a.h5", "Range: bytes=0-0,-2\r\n");
+  const HttpReply many = Get("/f/a.h5", "Range: bytes=0-0,-2\r\n");
   EXPECT_EQ(many.status, 206);
   EXPECT_THAT(many.headers.at("content-type"), StartsWith("multipart/byteranges; boundary="));
   EXPECT_THAT(many.body, AllOf(HasSubstr("bytes 0-0/10\r\n\r\n0\r\n"),
                                HasSubstr("bytes 8-9/10\r\n\r\n89\r\n")));
   EXPECT_EQ(many.headers.at("content-length"), StrCat(many.body.size()));
-  const Answer none = Get("/f/a.h5", "Range: bytes=10-\r\n");
+  const HttpReply none = Get("/f/a.h5", "Range: bytes=10-\r\n");
   EXPECT_EQ(none.status, 416);
   EXPECT_EQ(none.headers.at("content-range"), "bytes */10");
   EXPECT_EQ(Get("/f/a.h5", "Range: pages=1-2\r\n").body, "0123456789");
@@ -172,7 +81,7 @@ TEST_F(HttpTest, ConditionsCount) {
   MirrorWhole("a.h5", "hello");
   const std::string etag = Get("/f/a.h5").headers.at("etag");
   const std::string other = "\"v9" + etag.substr(3);
-  const Answer same = Get("/f/a.h5", "If-None-Match: " + etag + "\r\n");
+  const HttpReply same = Get("/f/a.h5", "If-None-Match: " + etag + "\r\n");
   EXPECT_EQ(same.status, 304);
   EXPECT_EQ(same.headers.at("etag"), etag);
   EXPECT_EQ(same.headers.at("content-length"), "5");  // of the answer that was not sent
@@ -190,7 +99,7 @@ TEST_F(HttpTest, ACutOfAnOpenFileIsHeldForItsTag) {
   auto stream = Open("a.h5", v1::INTENT_CREATE);
   Write(*stream, 0, "cut one");
   Cut(*stream, 1, v1::BARRIER_KIND_TICK, 7);
-  const Answer first = Get("/f/a.h5");
+  const HttpReply first = Get("/f/a.h5");
   ASSERT_EQ(first.status, 200);
   EXPECT_EQ(first.body, "cut one");
   const std::string etag = first.headers.at("etag");
@@ -200,7 +109,7 @@ TEST_F(HttpTest, ACutOfAnOpenFileIsHeldForItsTag) {
   Cut(*stream, 2, v1::BARRIER_KIND_TICK, 7);
   EXPECT_EQ(Get("/f/a.h5").body, "cut two");
   EXPECT_NE(Get("/f/a.h5").headers.at("etag"), etag);
-  const Answer same = Get("/f/a.h5", "If-Match: " + etag + "\r\nRange: bytes=4-6\r\n");
+  const HttpReply same = Get("/f/a.h5", "If-Match: " + etag + "\r\nRange: bytes=4-6\r\n");
   EXPECT_EQ(same.status, 206);
   EXPECT_EQ(same.body, "one");
   EXPECT_EQ(same.headers.at("etag"), etag);
@@ -232,7 +141,7 @@ TEST_F(HttpTest, NoPathLeavesTheRoot) {
   for (const char* path : {"/f/../secret", "/f/%2e%2e/secret", "/f/..%2fsecret", "/f//etc/passwd",
                            "/f/%2Fetc/passwd", "/f/a.h5.h5m/index", "/f/", "/f/a.h5%00",
                            "/f/./a.h5", "/f/a.h5@", "/f/a.h5@0", "/f/a.h5@../../secret"}) {
-    const Answer answer = Get(path);
+    const HttpReply answer = Get(path);
     EXPECT_EQ(answer.status, 400) << path;
     EXPECT_THAT(answer.body, Not(HasSubstr("not yours"))) << path;
   }
@@ -242,7 +151,7 @@ TEST_F(HttpTest, OtherMethodsAndBodiesAreRefused) {
   Start();
   MirrorWhole("a.h5", "hello");
   for (const char* method : {"POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT"}) {
-    const Answer answer = Ask(method, "/f/a.h5");
+    const HttpReply answer = Ask(method, "/f/a.h5");
     EXPECT_EQ(answer.status, 405) << method;
     EXPECT_EQ(answer.headers.at("allow"), "GET, HEAD");
   }
@@ -328,13 +237,13 @@ TEST_F(HttpTest, AClientThatDoesNotReadHoldsUpNoStop) {
 TEST_F(HttpTest, TellsOfFilesInPages) {
   Start();
   for (const char* name : {"a/1.h5", "a/2.h5", "b.h5"}) MirrorWhole(name, "hello");
-  const Answer all = Get("/v1/files");
+  const HttpReply all = Get("/v1/files");
   EXPECT_EQ(all.status, 200);
   EXPECT_EQ(all.headers.at("content-type"), "application/json");
   EXPECT_THAT(all.body, AllOf(HasSubstr("\"a/1.h5\""), HasSubstr("\"b.h5\"")));
   EXPECT_THAT(Get("/v1/files?directory=a").body, Not(HasSubstr("b.h5")));
   EXPECT_THAT(Get("/v1/files?match=*.h5").body, AllOf(HasSubstr("b.h5"), Not(HasSubstr("a/1.h5"))));
-  const Answer first = Get("/v1/files?page_size=1");
+  const HttpReply first = Get("/v1/files?page_size=1");
   EXPECT_THAT(first.body,
               AllOf(HasSubstr("\"next_page_token\": \"a/1.h5\""), Not(HasSubstr("a/2.h5"))));
   EXPECT_THAT(Get("/v1/files?page_size=1&page_token=a%2F1.h5").body, HasSubstr("\"a/2.h5\""));
@@ -346,7 +255,7 @@ TEST_F(HttpTest, TellsOfFilesInPages) {
 
 TEST_F(HttpTest, DescribesItselfInJson) {
   Start();
-  const Answer answer = Get("/v1/openapi.json");
+  const HttpReply answer = Get("/v1/openapi.json");
   EXPECT_EQ(answer.status, 200);
   const auto document = nlohmann::json::parse(answer.body, nullptr, /*allow_exceptions=*/false);
   ASSERT_TRUE(document.is_object()) << answer.body;
@@ -360,11 +269,11 @@ TEST_F(HttpTest, DescribesItselfInJson) {
 TEST_F(HttpTest, TellsOfAFileAndItsVersions) {
   Start();
   MirrorWhole("a/events", "hello");
-  const Answer status = Get("/v1/files/a%2Fevents");
+  const HttpReply status = Get("/v1/files/a%2Fevents");
   EXPECT_EQ(status.status, 200);
   EXPECT_THAT(status.body,
               AllOf(HasSubstr("\"name\": \"a/events\""), HasSubstr("\"version_count\": \"1\"")));
-  const Answer versions = Get("/v1/files/a%2Fevents/versions");
+  const HttpReply versions = Get("/v1/files/a%2Fevents/versions");
   EXPECT_THAT(versions.body, HasSubstr("\"version\": \"1\""));
   EXPECT_EQ(Get("/v1/files/b.h5").status, 404);
   EXPECT_EQ(Get("/v1/files/b.h5/versions").status, 404);
@@ -376,40 +285,18 @@ TEST_F(HttpTest, ALongListComesWhole) {
   Start();
   const std::string name(200, 'n');
   for (int i = 0; i < 60; ++i) MirrorWhole(StrCat(name, i, ".h5"), "hello");
-  const Answer all = Get("/v1/files");
+  const HttpReply all = Get("/v1/files");
   EXPECT_GT(all.body.size(), size_t{16} << 10);
   EXPECT_EQ(all.headers.at("content-length"), StrCat(all.body.size()));
   const auto list = nlohmann::json::parse(all.body, nullptr, /*allow_exceptions=*/false);
   ASSERT_TRUE(list.is_object()) << all.body;
   EXPECT_EQ(list["files"].size(), 60u);
-  const Answer head = Ask("HEAD", "/v1/files");
+  const HttpReply head = Ask("HEAD", "/v1/files");
   EXPECT_EQ(head.headers.at("content-length"), all.headers.at("content-length"));
   EXPECT_EQ(head.body, "");
 }
 
-class HttpEventsTest : public HttpTest {
- protected:
-  // Reads on until `text` has come, for 20 s at most.
-  static void ReadUntil(const OwnedFd& fd, const std::string& text, std::string& all) {
-    const timeval limit{.tv_sec = 20, .tv_usec = 0};
-    setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    char buffer[4096];
-    while (all.find(text) == std::string::npos) {
-      const ssize_t count = recv(fd.get(), buffer, sizeof(buffer), 0);
-      if (count <= 0) {
-        ADD_FAILURE() << text << " never came: " << all;
-        return;
-      }
-      all.append(buffer, static_cast<size_t>(count));
-    }
-  }
-  OwnedFd Follow(const std::string& name, const std::string& headers = "") const {
-    OwnedFd fd = Dial();
-    Send(fd, StrCat("GET /v1/files/", name, "/events HTTP/1.1\r\nHost: localhost\r\n", headers,
-                    "\r\n"));
-    return fd;
-  }
-};
+class HttpEventsTest : public HttpTest {};
 
 TEST_F(HttpEventsTest, TellsTheStateAndThenEachVersion) {
   Start();
@@ -441,7 +328,7 @@ TEST_F(HttpEventsTest, GoesOnFromTheLastEvent) {
 TEST_F(HttpEventsTest, HeadHasNoSizeAndNoBody) {
   Start();
   MirrorWhole("a.h5", "one");
-  const Answer head = Ask("HEAD", "/v1/files/a.h5/events");
+  const HttpReply head = Ask("HEAD", "/v1/files/a.h5/events");
   EXPECT_EQ(head.status, 200);
   EXPECT_EQ(head.headers.at("content-type"), "text/event-stream");
   EXPECT_EQ(head.headers.count("content-length"), 0u);
@@ -465,27 +352,19 @@ class HttpRightsTest : public HttpTest {
  protected:
   void SetUp() override {
     HttpTest::SetUp();
-    config_.tokens_file = directory_.path() / "tokens";
-    for (const char* name : {"anna", "bob"}) {
-      tokens_[name] = *AddToken(config_.tokens_file, name, Rights::All());
-    }
-    config_.access = {Rule("home/anna/**", {"anna"}, "read,write"),
-                      Rule("home/bob/**", {"bob"}, "write")};
+    AddTokens({"anna", "bob"});
+    config_.access = {HttpRule("home/anna/**", {"anna"}, "read,write"),
+                      HttpRule("home/bob/**", {"bob"}, "write")};
     config_.audit_log = directory_.path() / "audit.jsonl";
     options_.token = tokens_.at("anna");
     Start();
     MirrorWhole("home/anna/a.h5", "hello");
   }
-  std::string As(const std::string& name) const {
-    return StrCat("Authorization: Bearer ", tokens_.at(name), "\r\n");
-  }
-
-  std::map<std::string, std::string> tokens_;
 };
 
 TEST_F(HttpRightsTest, ATokenIsWanted) {
   EXPECT_EQ(Get("/f/home/anna/a.h5", As("anna")).body, "hello");
-  const Answer without = Get("/f/home/anna/a.h5");
+  const HttpReply without = Get("/f/home/anna/a.h5");
   EXPECT_EQ(without.status, 401);
   EXPECT_THAT(without.headers.at("www-authenticate"), StartsWith("Bearer"));
   EXPECT_EQ(Get("/f/home/anna/a.h5", "Authorization: Bearer nonsense\r\n").status, 401);
@@ -493,8 +372,8 @@ TEST_F(HttpRightsTest, ATokenIsWanted) {
 }
 
 TEST_F(HttpRightsTest, AStrangerHearsTheSameOfAHiddenAndOfAMissingFile) {
-  const Answer hidden = Get("/f/home/anna/a.h5", As("bob"));
-  const Answer missing = Get("/f/home/anna/b.h5", As("bob"));
+  const HttpReply hidden = Get("/f/home/anna/a.h5", As("bob"));
+  const HttpReply missing = Get("/f/home/anna/b.h5", As("bob"));
   EXPECT_EQ(hidden.status, 404);
   EXPECT_EQ(missing.status, 404);
   std::string body = missing.body;
