@@ -12,7 +12,11 @@ _DEPTH_MAX = 8
 
 
 def main() -> None:
-    """Becomes the program h5mirror."""
+    """Becomes the program h5mirror; `web` is of the package itself."""
+    if sys.argv[1:2] == ["web"]:
+        from .web._command import main as web
+
+        return web(sys.argv[2:])
     try:
         path = program()
     except FileNotFoundError as error:

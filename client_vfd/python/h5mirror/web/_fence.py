@@ -1,0 +1,94 @@
+"""What a worker takes from itself before it reads a stranger's file: most of the file system, memory without end, cores."""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterable
+
+# linux/landlock.h, of version 1 of its interface; later versions also know more rights, which we do not need to name.
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_VERSION_FLAG = 1
+_PATH_BENEATH = 1
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
+_ALL_RIGHTS = (1 << 13) - 1
+_ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE
+_REFER, _TRUNCATE = 1 << 13, 1 << 14  # of versions 2 and 3
+_NO_NEW_PRIVILEGES, _PARENT_DEATH_SIGNAL = 38, 1
+
+_ADDRESS_SPACE = 4 << 30
+_DESCRIPTORS = 256
+# Of names, time and certificates; /proc/self/ is not among them, as it has the process's memory.
+_SYSTEM = ("/usr", "/lib", "/lib64", "/etc/hosts", "/etc/host.conf", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gai.conf",
+           "/etc/ld.so.cache", "/etc/localtime", "/etc/ssl", "/etc/pki/tls", "/etc/ca-certificates", "/proc/cpuinfo",
+           "/proc/meminfo", "/proc/sys/net", "/sys/devices/system/cpu", "/dev/urandom", "/dev/random")
+_WRITABLE = ("/dev/null",)
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = [("handled_access_fs", ctypes.c_uint64)]
+
+
+class _Beneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = [("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32)]
+
+
+def limit(parent: int) -> None:
+    """Bounds of this process, which ends with its parent."""
+    resource.setrlimit(resource.RLIMIT_AS, (_ADDRESS_SPACE, _ADDRESS_SPACE))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (_DESCRIPTORS, _DESCRIPTORS))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _libc.prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # It ended before.
+        sys.exit(0)
+
+
+def close(readable: Iterable[str]) -> bool:
+    """From here on this process opens no file but those below `readable` and what Python and the name service need.
+
+    What is open stays open. Returns whether it is so: not where the kernel has no Landlock, nor where there is a second thread,
+    which would keep what it can.
+    """
+    if len(os.listdir("/proc/self/task")) != 1:
+        return False
+    version = _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG))
+    if version < 1:
+        return False
+    rights = _ALL_RIGHTS | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+    rules = _Ruleset(rights)
+    ruleset = _libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), ctypes.c_uint32(0))
+    if ruleset < 0:
+        return False
+    try:
+        for path in (*_SYSTEM, *_of_python(), *readable):
+            _allow(ruleset, path, _EXECUTE | _READ_FILE | _READ_DIR)
+        for path in _WRITABLE:
+            _allow(ruleset, path, _READ_FILE | _WRITE_FILE)
+        _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+        return bool(_libc.syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)) == 0)
+    finally:
+        os.close(ruleset)
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    if os.path.realpath(path) == "/":
+        return  # An empty entry of a path would open everything.
+    try:
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except OSError:
+        return  # Not every system has it.
+    try:
+        if not os.path.isdir(path):
+            rights &= _ON_FILES
+        rule = _Beneath(rights, descriptor)
+        _libc.syscall(_ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(_PATH_BENEATH), ctypes.byref(rule), ctypes.c_uint32(0))
+    finally:
+        os.close(descriptor)
+
+
+def _of_python() -> list[str]:
+    return [each for each in {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path} if each]
