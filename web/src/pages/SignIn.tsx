@@ -1,0 +1,50 @@
+import { type FormEvent, useState } from 'react';
+
+import { type Session, signIn } from '../api';
+import { Failure } from '../parts/Failure';
+
+export function SignIn({ onSignedIn }: { onSignedIn: (session: Session) => void }) {
+  const [token, setToken] = useState('');
+  const [failure, setFailure] = useState('');
+  const [isBusy, setBusy] = useState(false);
+
+  async function submit() {
+    setBusy(true);
+    setFailure('');
+    try {
+      onSignedIn(await signIn({ token: token.trim() }));
+    } catch (error) {
+      setFailure(error instanceof Error ? error.message : String(error));
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  function send(event: FormEvent) {
+    event.preventDefault();
+    void submit();
+  }
+
+  return (
+    <form className="sign-in" onSubmit={send}>
+      <h1>Sign in</h1>
+      <p>
+        Give a token of the server, or open the link that <code>h5mirror web</code> printed when it started.
+      </p>
+      <label htmlFor="token">Token</label>
+      <input
+        id="token"
+        type="password"
+        autoComplete="off"
+        spellCheck={false}
+        required
+        value={token}
+        onChange={(event) => setToken(event.target.value)}
+      />
+      <button type="submit" disabled={isBusy}>
+        {isBusy ? 'Signing in…' : 'Sign in'}
+      </button>
+      {failure !== '' && <Failure message={failure} />}
+    </form>
+  );
+}
