@@ -18,7 +18,8 @@ from ._upstream import Unreachable, Upstream, message_of
 from ._workers import Workers
 
 _BODY_MAX = 64 << 10
-_STREAMS_MAX = 16
+_STREAMS_MAX = 32
+_TOO_MANY = "too many requests of this session run at once; close other tabs of this page"
 _SIGN_INS_MAX = 4
 _AFTER_FAILURE_S = 0.5
 _KEEP_EVERY_S = 10.0
@@ -93,7 +94,7 @@ class Web:
             return error(400, "the body is no JSON")
         key, token = (given.get("key"), given.get("token")) if isinstance(given, dict) else (None, None)
         if isinstance(key, str) and self.key and is_same(key, self.key):
-            return self._signed_in(self.settings.token)
+            return await self._signed_in(request, self.settings.token)
         if self._signing_in.locked():
             return error(429, "too many sign in at once; try again")
         async with self._signing_in:
@@ -101,7 +102,7 @@ class Web:
             if refusal is not None:
                 await asyncio.sleep(_AFTER_FAILURE_S)
                 return refusal
-        return self._signed_in(str(token))
+        return await self._signed_in(request, str(token))
 
     async def _why_not(self, token: object) -> web.Response | None:
         """None: the server takes the token."""
@@ -118,7 +119,10 @@ class Web:
             return error(503, str(away), "UNAVAILABLE")
         return None if status in (200, 403) else error(status, message)
 
-    def _signed_in(self, token: str | None) -> web.Response:
+    async def _signed_in(self, request: web.Request, token: str | None) -> web.Response:
+        before = self.guard.session(request)
+        if before is not None:
+            await self._end(before)
         session = self._sessions.start(token)
         response = web.json_response(self._about(session))
         response.set_cookie(self.guard.cookie, session.identity, path="/", httponly=True, samesite="Strict",
@@ -161,7 +165,7 @@ class Web:
         response: web.StreamResponse | None = None
         with self._stream(session) as is_one_more:
             if not is_one_more:
-                return error(429, "too many requests of this session run at once; close other tabs of this page")
+                return error(429, _TOO_MANY)
             try:
                 async with self._upstream.get(session.token, target, request.rel_url.raw_query_string, headers) as answer:
                     if answer.status == 401:
@@ -205,9 +209,12 @@ class Web:
         cut = query.get("cut")
         if cut is not None and not (cut.isascii() and cut.isdecimal() and len(cut) < 19):
             return error(400, f"cut {cut!r} is no number")
-        answer = await self._workers.ask(session, {
-            "call": request.match_info["call"], "name": query.get("file", ""), "version": query.get("version"),
-            "cut": None if cut is None else int(cut), "query": {key: query.getall(key) for key in query}})
+        with self._stream(session) as is_one_more:
+            if not is_one_more:
+                return error(429, _TOO_MANY)
+            answer = await self._workers.ask(session, {
+                "call": request.match_info["call"], "name": query.get("file", ""), "version": query.get("version"),
+                "cut": None if cut is None else int(cut), "query": {key: query.getall(key) for key in query}})
         if answer.status != 200:
             return error(answer.status, answer.message)
         kind = answer.kind if answer.kind in _KINDS else "bin"
@@ -235,7 +242,7 @@ def _begun(answer: aiohttp.ClientResponse, target: str, *, is_bytes: bool, is_en
         response.content_type = "text/event-stream"
     elif is_bytes:
         response.content_type = "application/octet-stream"
-        name = unquote(target.rpartition("/")[2], errors="replace")
+        name = unquote(target, errors="replace").rpartition("/")[2]
         response.headers["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
     else:
         response.content_type = "application/json"

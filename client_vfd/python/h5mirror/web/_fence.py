@@ -1,4 +1,8 @@
-"""What a worker takes from itself before it reads a stranger's file: most of the file system, memory without end, cores."""
+"""What a worker takes from itself before it reads a stranger's file: most of the file system and of the network, and memory
+without end.
+
+Landlock also keeps it from the memory of the web process, and of other workers.
+"""
 
 import ctypes
 import os
@@ -7,14 +11,17 @@ import signal
 import sys
 from collections.abc import Iterable
 
-# linux/landlock.h, of version 1 of its interface; later versions also know more rights, which we do not need to name.
+# linux/landlock.h. Version 1 of the interface knows files, 4 TCP, and 6 signals and abstract sockets.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG = 1
-_PATH_BENEATH = 1
+_PATH_BENEATH, _NET_PORT = 1, 2
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1, 2, 4, 8
 _ALL_RIGHTS = (1 << 13) - 1
 _ON_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE
 _REFER, _TRUNCATE = 1 << 13, 1 << 14  # of versions 2 and 3
+_BIND, _CONNECT = 1, 2
+_SCOPES = 3
+_NAME_SERVICE = 53
 _NO_NEW_PRIVILEGES, _PARENT_DEATH_SIGNAL = 38, 1
 
 _ADDRESS_SPACE = 4 << 30
@@ -29,12 +36,16 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class _Ruleset(ctypes.Structure):
-    _fields_ = [("handled_access_fs", ctypes.c_uint64)]
+    _fields_ = [("handled_access_fs", ctypes.c_uint64), ("handled_access_net", ctypes.c_uint64), ("scoped", ctypes.c_uint64)]
 
 
 class _Beneath(ctypes.Structure):
     _pack_ = 1
     _fields_ = [("allowed_access", ctypes.c_uint64), ("parent_fd", ctypes.c_int32)]
+
+
+class _Port(ctypes.Structure):
+    _fields_ = [("allowed_access", ctypes.c_uint64), ("port", ctypes.c_uint64)]
 
 
 def limit(parent: int) -> None:
@@ -47,8 +58,9 @@ def limit(parent: int) -> None:
         sys.exit(0)
 
 
-def close(readable: Iterable[str]) -> bool:
-    """From here on this process opens no file but those below `readable` and what Python and the name service need.
+def close(readable: Iterable[str], port: int | None) -> bool:
+    """From here on this process opens no file but those below `readable` and what Python and the name service need, and
+    connects to no TCP port but `port`.
 
     What is open stays open. Returns whether it is so: not where the kernel has no Landlock, nor where there is a second thread,
     which would keep what it can.
@@ -59,8 +71,9 @@ def close(readable: Iterable[str]) -> bool:
     if version < 1:
         return False
     rights = _ALL_RIGHTS | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
-    rules = _Ruleset(rights)
-    ruleset = _libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(ctypes.sizeof(rules)), ctypes.c_uint32(0))
+    rules = _Ruleset(rights, _BIND | _CONNECT, _SCOPES)
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    ruleset = _libc.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), ctypes.c_uint32(0))
     if ruleset < 0:
         return False
     try:
@@ -68,6 +81,9 @@ def close(readable: Iterable[str]) -> bool:
             _allow(ruleset, path, _EXECUTE | _READ_FILE | _READ_DIR)
         for path in _WRITABLE:
             _allow(ruleset, path, _READ_FILE | _WRITE_FILE)
+        for number in (port, _NAME_SERVICE) if version >= 4 else ():
+            if number is not None:
+                _add(ruleset, _NET_PORT, _Port(_CONNECT, number))
         _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         return bool(_libc.syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)) == 0)
     finally:
@@ -84,10 +100,13 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
     try:
         if not os.path.isdir(path):
             rights &= _ON_FILES
-        rule = _Beneath(rights, descriptor)
-        _libc.syscall(_ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(_PATH_BENEATH), ctypes.byref(rule), ctypes.c_uint32(0))
+        _add(ruleset, _PATH_BENEATH, _Beneath(rights, descriptor))
     finally:
         os.close(descriptor)
+
+
+def _add(ruleset: int, kind: int, rule: ctypes.Structure) -> None:
+    _libc.syscall(_ADD_RULE, ctypes.c_int(ruleset), ctypes.c_int(kind), ctypes.byref(rule), ctypes.c_uint32(0))
 
 
 def _of_python() -> list[str]:

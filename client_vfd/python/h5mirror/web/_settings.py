@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 # Of gRPC, and so of a token that a header takes.
 TOKEN_MAX = 16 << 10
+_PORT = 7447
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class Settings:
         parts = urlsplit(self.http)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
             raise ValueError(f"--http {self.http!r}: must be http://HOST:PORT or https://HOST:PORT, of the server's http_listen")
+        try:
+            _ = self.server_port
+        except ValueError:
+            raise ValueError(f"--server {self.server!r}: must be HOST[:PORT] or unix:PATH") from None
         if self.is_shared and self.server.startswith("unix:"):
             raise ValueError("--shared: workers that come by a Unix socket may count as the user who started this; give --server "
                              "HOST:PORT")
@@ -48,6 +53,13 @@ class Settings:
                              "certificate) and --host-name NAME")
         if not 1 <= self.workers <= 64:
             raise ValueError(f"--workers {self.workers}: must be from 1 to 64")
+
+    @property
+    def server_port(self) -> int:
+        """Of `server`; 0: it is a Unix socket."""
+        if self.server.startswith("unix:"):
+            return 0
+        return urlsplit(f"//{self.server}").port or _PORT
 
     def tls(self) -> ssl.SSLContext | None:
         """Of the way to the server's HTTP. OSError: `ca` cannot be read."""

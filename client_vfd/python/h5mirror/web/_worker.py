@@ -1,4 +1,4 @@
-"""A worker: `python -m h5mirror.web._worker DESCRIPTOR PARENT READABLE...`, a process that reads HDF5 files for one session.
+"""A worker: `python -m h5mirror.web._worker DESCRIPTOR PARENT PORT READABLE...`, a process that reads HDF5 files for one session.
 
 It gets frames by a socket: first who it is for, then a request at a time. Nothing else of the web process comes in.
 """
@@ -12,10 +12,10 @@ from . import _fence, _frames
 
 
 def main() -> None:
-    descriptor, parent, *readable = sys.argv[1:]
+    descriptor, parent, port, *readable = sys.argv[1:]
     link = socket.socket(fileno=int(descriptor))
     _fence.limit(int(parent))
-    is_fenced = _fence.close(readable)
+    is_fenced = _fence.close(readable, int(port) or None)
     from ._contents import Contents, Refused  # Behind the fence, as h5grove may start threads.
     _send(link, {"ready": True, "is_fenced": is_fenced})
     started = _receive(link)

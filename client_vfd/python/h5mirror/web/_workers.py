@@ -63,7 +63,8 @@ class _Worker:
         try:
             with its:
                 process = await asyncio.create_subprocess_exec(
-                    sys.executable, "-P", "-m", f"{__package__}._worker", str(its.fileno()), str(os.getpid()), *_readable(settings),
+                    sys.executable, "-P", "-m", f"{__package__}._worker", str(its.fileno()), str(os.getpid()),
+                    str(settings.server_port), *_readable(settings),
                     stdin=asyncio.subprocess.DEVNULL, pass_fds=(its.fileno(),), env=_environment(), cwd="/")
         except OSError as error:
             ours.close()
@@ -105,6 +106,10 @@ class _Worker:
             return _frames.decode(await self._reader.readexactly(text)), await self._reader.readexactly(body)
         except (asyncio.IncompleteReadError, OSError, ValueError):
             raise WorkerLost from None
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.returncode is not None
 
     def kill(self) -> None:
         """Idempotent."""
@@ -173,6 +178,7 @@ class Workers:
         try:
             async with asyncio.timeout(_WAIT_S), self._changed:
                 while True:
+                    self._workers = [each for each in self._workers if each is None or each.is_busy or not each.has_ended]
                     if (worker := self._idle_of(identity)) is not None:
                         worker.is_busy = True
                         return worker
@@ -191,6 +197,8 @@ class Workers:
         try:
             spare, self._spare = self._spare, None
             worker = await (spare or _Worker.start(self._settings))
+            if worker.has_ended:
+                worker = await _Worker.start(self._settings)
             await worker.belong(session, self._settings)
             self.prepare()
             return worker
