@@ -69,7 +69,8 @@ export class StateFetcher {
       response = await fetch(query, { credentials: 'same-origin', ...(signal && { signal }) });
     } catch (error) {
       // h5web knows its own cancellations by what it has given as their reason.
-      throw signal?.aborted === true ? signal.reason : error;
+      if (signal?.aborted === true && signal.reason instanceof Error) throw signal.reason;
+      throw error;
     }
     if (response.ok) return response.arrayBuffer();
     const message = await messageOf(response);

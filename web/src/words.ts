@@ -1,6 +1,6 @@
 // Numbers, times and states as people read them.
 
-import { type FileStatus, type MirrorState, type MirrorStatus, stateOf } from './model';
+import { type MirrorState, type MirrorStatus, stateOf } from './model';
 
 const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'] as const;
 
@@ -76,11 +76,4 @@ export function advice(name: string, mirror: MirrorStatus | undefined): string {
     default:
       return '';
   }
-}
-
-// One sentence on a file, also for screen readers.
-export function summary(status: FileStatus, now: number): string {
-  const state = stateWord(stateOf(status.mirror));
-  const behind = lag(status.mirror, now);
-  return behind === '' ? state : `${state}, ${behind}`;
 }

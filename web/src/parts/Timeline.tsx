@@ -121,6 +121,7 @@ function Drawing({ versions, span, chosen, onChoose }: DrawingProps) {
       {drawn.map((bar) => (
         <rect
           key={bar.version}
+          aria-hidden="true"
           className={bar.version === chosen ? 'bar chosen' : 'bar'}
           x={bar.x * 796}
           y={80 - 76 * bar.height}

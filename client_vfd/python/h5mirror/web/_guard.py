@@ -49,7 +49,10 @@ class Guard:
     def middleware(self) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
         @web.middleware
         async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
-            return self._refusal(request) or await handler(request)
+            try:
+                return self._refusal(request) or await handler(request)
+            except web.HTTPException as raised:
+                return error(raised.status, raised.reason)
 
         return checked
 

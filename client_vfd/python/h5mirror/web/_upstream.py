@@ -1,6 +1,5 @@
 """The way to the server's HTTP: each request carries the token of the visitor for whom it is."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -44,8 +43,8 @@ class Upstream:
         try:
             async with self._client.get(url, headers=more, allow_redirects=False) as response:
                 yield response
-        except (aiohttp.ClientConnectionError, asyncio.TimeoutError, aiohttp.ClientPayloadError) as error:
-            raise Unreachable(f"{self._server}: {error or 'it does not answer'}") from None
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise Unreachable(f"{self._server}: {str(error) or 'it does not answer'}") from None
 
     async def status_of(self, token: str | None) -> tuple[int, str]:
         """What the server thinks of a token: the status of a list, and what it says. Unreachable."""

@@ -21,10 +21,12 @@ _CALL_S = 60.0
 _START_S = 30.0
 _WAIT_S = 15.0
 _IDLE_S = 120.0
+_BUFFER = 1 << 20
 # What a worker's environment has of ours: nothing that is a secret.
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "PYTHONPATH", "HDF5_PLUGIN_PATH", "H5MIRROR_PLUGIN_DIR")
 _OURS = {"HOME": "/nonexistent", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
          "PYTHONDONTWRITEBYTECODE": "1", "HDF5_USE_FILE_LOCKING": "FALSE"}
+_PACKAGES = str(Path(__file__).resolve().parents[2])
 _CONFIGURATION = ("/etc/h5mirror/client.toml", "/etc/h5mirror/ca.pem")
 
 
@@ -69,7 +71,7 @@ class _Worker:
         except OSError as error:
             ours.close()
             raise NotStarted from error
-        reader, writer = await asyncio.open_connection(sock=ours)
+        reader, writer = await asyncio.open_connection(sock=ours, limit=_BUFFER)
         worker = cls(process, reader, writer)
         try:
             async with asyncio.timeout(_START_S):
@@ -267,7 +269,7 @@ class _Busy(Exception):
 
 def _readable(settings: Settings) -> list[str]:
     """What a worker may read beside Python and the system: the driver, its libraries, certificates."""
-    places = [str(Path(__file__).resolve().parents[2]), *_CONFIGURATION]
+    places = [_PACKAGES, *_CONFIGURATION]
     directory = plugin_directory()
     if directory is not None:
         places.append(str(directory))
@@ -279,4 +281,7 @@ def _readable(settings: Settings) -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    return {**{name: os.environ[name] for name in _PASSED_ON if name in os.environ}, **_OURS}
+    given = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    # Last: where the package is not installed it comes from where this one came from.
+    paths = [*filter(None, given.get("PYTHONPATH", "").split(os.pathsep)), _PACKAGES]
+    return {**given, **_OURS, "PYTHONPATH": os.pathsep.join(paths)}
