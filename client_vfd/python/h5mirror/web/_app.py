@@ -9,8 +9,9 @@ from urllib.parse import quote, unquote
 
 import aiohttp
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
-from ._guard import Guard, Handler, add_headers, error
+from ._guard import Guard, add_headers, error
 from ._sessions import Session, Sessions, is_same
 from ._settings import Settings, is_token
 from ._static import Static

@@ -1,14 +1,12 @@
 """What a request must be before anything looks at it, and the headers of every answer."""
 
-from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
 from ._sessions import Session, Sessions, is_same
 from ._settings import Settings, host_of, is_loopback
-
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 CSRF_HEADER = "X-H5mirror-CSRF"
 _PAGE = ("default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; font-src 'self'; "
@@ -46,7 +44,7 @@ class Guard:
         self.cookie = "h5mirror"  # The command adds the port: cookies know none.
 
     @property
-    def middleware(self) -> Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]:
+    def middleware(self) -> Middleware:
         @web.middleware
         async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
             try:
