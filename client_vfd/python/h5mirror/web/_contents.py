@@ -130,7 +130,8 @@ class Contents:
             found.append(f"{prefix}/{name.decode(errors='replace')}")
             return True if len(found) > _PATHS_MAX else None
 
-        file[content.path].id.links.visit(note)
+        group = file[content.path]  # Which its links do not keep open.
+        group.id.links.visit(note)
         return _json(found)
 
     def _content(self, file: h5py.File, query: "_Query") -> Any:
