@@ -27,6 +27,42 @@ constexpr uint64_t kElementsReadMax = 1 << 20;
 constexpr uint64_t kElementsAtOnce = 512;
 constexpr size_t kValueBytesMax = 256 << 20;
 
+// What values of variable length may take in memory at once. A few bytes in a file can name a large
+// value a million times.
+class MemoryOfValues {
+ public:
+  // A transfer property list that allocates here.
+  absl::StatusOr<Handle> Transfer() {
+    H5M_ASSIGN_OR_RETURN(Handle list, hdf5::Own(H5Pcreate(H5P_DATASET_XFER), "read"));
+    H5M_RETURN_IF_ERROR(hdf5::Check(H5Pset_vlen_mem_manager(list.get(), &MemoryOfValues::Take, this,
+                                                            &MemoryOfValues::Free, nullptr),
+                                    "read"));
+    return list;
+  }
+  // To be called before each read.
+  void Begin() {
+    left_ = kValueBytesMax;
+    is_spent_ = false;
+  }
+  // Whether the read since then failed for want of it.
+  bool is_spent() const { return is_spent_; }
+
+ private:
+  static void* Take(size_t bytes, void* self_in) {
+    auto* const self = static_cast<MemoryOfValues*>(self_in);
+    if (bytes > self->left_) {
+      self->is_spent_ = true;
+      return nullptr;
+    }
+    self->left_ -= bytes;
+    return std::malloc(bytes);  // Values gives it back as HDF5 does by default, by free().
+  }
+  static void Free(void* memory, void*) { std::free(memory); }
+
+  size_t left_ = 0;
+  bool is_spent_ = false;
+};
+
 // The data of two datasets of the same element type.
 class DataDiff {
  public:
@@ -166,7 +202,9 @@ class DataDiff {
   absl::Status Slabs() {
     const std::vector<hsize_t>& dims = facts_[1]->dims;
     const uint64_t element_bytes = H5Tget_size(facts_[1]->type.get());
-    const uint64_t elements_max = std::max<uint64_t>(1, kReadBytes / element_bytes);
+    // Those of variable length are larger than they look.
+    const uint64_t elements_max = std::min<uint64_t>(
+        decode_ ? kElementsAtOnce : UINT64_MAX, std::max<uint64_t>(1, kReadBytes / element_bytes));
     std::vector<hsize_t> start(rank_, 0), count = dims;
     if (std::find(dims.begin(), dims.end(), 0) != dims.end()) return absl::OkStatus();
     // The slowest dimensions are taken one by one until the rest fits.
@@ -219,6 +257,7 @@ class DataDiff {
   absl::Status ReadBoth(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
                         hid_t memory, Values& one, Values& other) {
     std::array<Values*, 2> values{&one, &other};
+    H5M_ASSIGN_OR_RETURN(const Handle transfer, memory_.Transfer());
     for (size_t i = 0; i < 2; ++i) {
       const Handle space(H5Scopy(facts_[i]->space.get()));
       if (rank_ > 0) {
@@ -227,9 +266,15 @@ class DataDiff {
                                             count.data(), nullptr),
                         "select"));
       }
-      H5M_RETURN_IF_ERROR(hdf5::Check(H5Dread(facts_[i]->dataset, facts_[i]->type.get(), memory,
-                                              space.get(), H5P_DEFAULT, values[i]->data()),
-                                      "read"));
+      memory_.Begin();
+      const absl::Status read =
+          hdf5::Check(H5Dread(facts_[i]->dataset, facts_[i]->type.get(), memory, space.get(),
+                              transfer.get(), values[i]->data()),
+                      "read");
+      if (memory_.is_spent()) {
+        return absl::ResourceExhaustedError("its values take more than 256 MiB at once");
+      }
+      H5M_RETURN_IF_ERROR(read);
     }
     return absl::OkStatus();
   }
@@ -397,6 +442,7 @@ class DataDiff {
   const std::array<const DatasetFacts*, 2> facts_;
   const size_t rank_;
   const bool decode_, decode_all_, look_;
+  MemoryOfValues memory_;
   Change change_;
   bool is_unreadable_ = false;  // what UnreadableOnce() has told
   uint64_t run_end_ = 0;        // one past the last element of the last run
@@ -416,37 +462,6 @@ void Report(DiffContext& context, const std::string& path, const char* what,
   change.has_new = !after.empty();
   context.sink(std::move(change));
 }
-
-// What values of variable length may take in memory at once. A few bytes in a file can name a large
-// value a million times.
-class MemoryOfValues {
- public:
-  // A transfer property list that allocates here.
-  absl::StatusOr<Handle> Transfer() {
-    H5M_ASSIGN_OR_RETURN(Handle list, hdf5::Own(H5Pcreate(H5P_DATASET_XFER), "read"));
-    H5M_RETURN_IF_ERROR(hdf5::Check(H5Pset_vlen_mem_manager(list.get(), &MemoryOfValues::Take, this,
-                                                            &MemoryOfValues::Free, nullptr),
-                                    "read"));
-    return list;
-  }
-  void Begin() { left_ = kValueBytesMax; }
-  bool is_spent() const { return is_spent_; }
-
- private:
-  static void* Take(size_t bytes, void* self_in) {
-    auto* const self = static_cast<MemoryOfValues*>(self_in);
-    if (bytes > self->left_) {
-      self->is_spent_ = true;
-      return nullptr;
-    }
-    self->left_ -= bytes;
-    return std::malloc(bytes);  // Values gives it back as HDF5 does by default, by free().
-  }
-  static void Free(void* memory, void*) { std::free(memory); }
-
-  size_t left_ = 0;
-  bool is_spent_ = false;
-};
 
 // Reads all elements, a few rows of the first dimension at a time, so that the footprint has what
 // they lead to.

@@ -70,7 +70,7 @@ absl::StatusOr<Callers::Ticket> AdmitWithoutWait(const ServiceEnvironment& envir
 absl::Status CheckAgain(const ServiceEnvironment& environment, const Principal& principal,
                         const Needs& needs);
 
-// For a call that gives the file `name` another name: it keeps its owner, and so the caller needs
+// For a call that gives a file another name: the file keeps its owner, and so the caller needs
 // `right` to the new name also as that of a file of this owner. Else one could put files where
 // neither caller nor owner gets at them.
 absl::Status CheckNewName(const ServiceEnvironment& environment, const Principal& principal,

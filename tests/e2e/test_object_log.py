@@ -1,8 +1,11 @@
 """`log FILE:/PATH` and `blame`: what became of one object from version to version, and what the answer costs."""
 
 import json
+import os
 
 import pytest
+
+from harness import hdf5, paths
 
 
 def fill(site):
@@ -200,6 +203,11 @@ def test_large_values_are_read_a_few_at_a_time(site):
                         "for n in range(2000): d[n] = np.full(12_500, float(n))")
     site.edit("run.h5", "f['n'] = 1")
     assert log(site, "/v")[0] == [(1, "appeared", [])]
+    log_it = [paths.BIN / "h5mirror", "--server", site.address, "log", "run.h5:/v", "--json"]
+    pid = os.posix_spawn(log_it[0], log_it, hdf5.plain_env(HOME=str(site.home)), file_actions=[
+        (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
+    _, status, usage = os.wait4(pid, 0)
+    assert status == 0 and usage.ru_maxrss < 400 << 10, usage  # KiB
 
 
 RANDOM = """
