@@ -51,7 +51,7 @@ absl::StatusOr<DirtyMap> DirtyMapFromBytes(std::string_view bytes);
 std::optional<DirtyMap> FindDirtyMap(const RecordPlace& place, const LocalRecord& record,
                                      const FileStat& now);
 
-// The same, whatever the file's stat is now.
+// The same, with any present stat of the file.
 std::optional<DirtyMap> FindAnyDirtyMap(const RecordPlace& place, const LocalRecord& record);
 
 // Writes the map beside its place and renames it. To be called before the record that names it is

@@ -60,7 +60,7 @@ class EnvFile {
   }
   // `mode_bits` 0..0777; `group` -1: unchanged.
   virtual absl::Status SetMode(uint32_t mode_bits, int64_t group) = 0;
-  // Who may do what with the file. kUnimplemented: unknown.
+  // The rights of users to the file. kUnimplemented: unknown.
   virtual absl::StatusOr<FileAccess> Access() {
     return absl::UnimplementedError("this file system knows no access lists");
   }

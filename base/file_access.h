@@ -1,4 +1,4 @@
-// Who may do what with a file on the disk: its mode, and the users and groups that an access list
+// The rights to a file on the disk: its mode, and the users and groups that an access list
 // (ACL, acl(5)) adds.
 //
 // A file with a list has a mask in place of the group's bits: stat(2) and `ls -l` show the mask,

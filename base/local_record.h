@@ -9,6 +9,7 @@
 #include <concepts>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,15 @@ struct FileStat {
   }
 };
 
+// The cut of a family, split or multi file that a member was closed at; see GroupCut in
+// proto/h5mirror/v1/types.proto.
+struct RecordGroup {
+  std::array<uint8_t, 16> id{};
+  uint64_t number = 0;
+  std::vector<std::string> members;
+  bool operator==(const RecordGroup&) const = default;
+};
+
 struct LocalRecord {
   RecordState state = RecordState::kOpen;
   std::array<uint8_t, 16> file_id{};
@@ -55,6 +65,7 @@ struct LocalRecord {
   int64_t cut = 0;      // the newest durable cut that the client knows of
   int64_t version = 0;  // the newest version that the client knows of
   FileStat stat;        // the local file at the last clean close
+  std::optional<RecordGroup> group = std::nullopt;  // of that close
   // A barrier that was sent and never answered; seq 0: none.
   std::array<uint8_t, 16> pending_session_id{};
   uint64_t pending_seq = 0;

@@ -105,6 +105,23 @@ Json JsonOf(const FileStat& stat) {
               {"ctime_ns", stat.ctime_ns}};
 }
 
+absl::StatusOr<RecordGroup> GroupOf(const Json& object) {
+  Reader reader(object);
+  RecordGroup group;
+  group.id = reader.Identity("id");
+  group.number = reader.Unsigned("number");
+  const auto members = object.find("members");
+  const bool is_list = reader.status().ok() && members != object.end() && members->is_array();
+  if (!is_list) reader.Fail("members", "not a list");
+  for (size_t index = 0; is_list && index < members->size(); ++index) {
+    if (!(*members)[index].is_string()) reader.Fail("members", "not a list of strings");
+    H5M_RETURN_IF_ERROR(reader.status());
+    group.members.push_back((*members)[index].get<std::string>());
+  }
+  H5M_RETURN_IF_ERROR(reader.status());
+  return group;
+}
+
 std::string Dump(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
@@ -144,6 +161,14 @@ absl::StatusOr<std::string> RecordToJson(const LocalRecord& record) {
     H5M_RETURN_IF_ERROR(CheckUtf8("renamed_from", record.renamed_from));
     json["renamed_from"] = record.renamed_from;
   }
+  if (record.group) {
+    for (const std::string& member : record.group->members) {
+      H5M_RETURN_IF_ERROR(CheckUtf8("members", member));
+    }
+    json["group"] = Json{{"id", HexOf(record.group->id)},
+                         {"number", record.group->number},
+                         {"members", record.group->members}};
+  }
   if (record.pending_seq != 0) {
     json["pending"] =
         Json{{"session_id", HexOf(record.pending_session_id)}, {"seq", record.pending_seq}};
@@ -171,6 +196,9 @@ absl::StatusOr<LocalRecord> RecordFromJson(std::string_view text) {
   record.since = reader.OrFail("since", TimeOf(reader.Text("since")), absl::InfinitePast());
   if (reader.status().ok() && json.contains("renamed_from")) {
     record.renamed_from = reader.Text("renamed_from");
+  }
+  if (reader.status().ok() && json.contains("group")) {
+    record.group = reader.OrFail("group", GroupOf(reader.Object("group")), RecordGroup{});
   }
   if (reader.status().ok() && json.contains("pending")) {
     Reader pending(reader.Object("pending"));

@@ -38,6 +38,7 @@ class LocalRecordTest : public ::testing::Test {
     record.version = 12;
     record.stat = {.inode = UINT64_MAX, .size_bytes = 1LL << 50, .mtime_ns = -1, .ctime_ns = 7};
     record.renamed_from = "beam/old.h5";
+    record.group = RecordGroup{RandomBytes16(), 7, {"a.h5-m.h5", "/other/\xc3\xbc.h5"}};
     record.pending_session_id = RandomBytes16();
     record.pending_seq = 3;
     record.dirty_map_id = RandomBytes16();
@@ -112,6 +113,7 @@ TEST_F(LocalRecordTest, RoundTripsEveryField) {
   EXPECT_EQ(read->cut, record.cut);
   EXPECT_EQ(read->version, record.version);
   EXPECT_EQ(read->stat, record.stat);
+  EXPECT_EQ(read->group, record.group);
   EXPECT_EQ(read->pending_session_id, record.pending_session_id);
   EXPECT_EQ(read->pending_seq, record.pending_seq);
   EXPECT_EQ(read->dirty_map_id, record.dirty_map_id);

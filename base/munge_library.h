@@ -14,10 +14,10 @@
 
 namespace h5mirror {
 
-// What our credentials carry. Those of other programs, as Slurm, carry something else.
+// The payload of our credentials. Those of other programs, such as Slurm, have another one.
 inline constexpr std::string_view kMungePayload = "h5mirror";
 
-// What munged says of a credential that counts.
+// munged's answer to a valid credential.
 struct MungeClaim {
   uid_t uid = 0;
   std::string payload = {};

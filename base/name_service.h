@@ -28,7 +28,7 @@ absl::Status FetchFromNameService(std::string_view what, std::vector<char>& buff
     const int error = get(&record, buffer.data(), buffer.size(), &found);
     if (error == 0) return absl::OkStatus();
     if (error == EINTR) continue;
-    // What the libraries answer for an entry that is not there (getpwuid(3)).
+    // The libraries' errors for a missing entry (getpwuid(3)).
     if (error == ENOENT || error == ESRCH) return absl::OkStatus();
     if (error != ERANGE || buffer.size() >= kNameServiceBytesMax) {
       return NameServiceFailed(what, error);

@@ -9,7 +9,7 @@
 namespace h5mirror {
 
 // absl::Now() at the first call; from then on it goes forward at the pace of
-// SystemClock::Monotonic(), whatever the time of day is set to. To be compared with its own values.
+// SystemClock::Monotonic(), with any time of day. To be compared with its own values.
 // For people it is right only as long as the time of day was not set.
 //
 // absl's waits with a deadline last until a time of day: if that is set back by an hour, they take

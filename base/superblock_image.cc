@@ -10,6 +10,8 @@ constexpr size_t kVersionAt = 8;
 constexpr size_t kAddressBytesAt = 9;
 constexpr size_t kFlagsAt = 11;
 constexpr size_t kBaseAddressAt = 12;
+constexpr size_t kOldFlagsAt = 20;  // of versions 0 and 1
+constexpr size_t kOldFlagsBytes = 4;
 constexpr uint8_t kWriteAccess = 0x01;
 constexpr uint8_t kSwmr = 0x04;
 constexpr uint8_t kSwmrVersion = 3;  // SWMR writers need it.
@@ -111,6 +113,23 @@ HasWriterFlag WriterFlagIn(std::string_view bytes) {
   const bool has = ChecksumAt(bytes) && bytes[kVersionAt] == kSwmrVersion &&
                    (static_cast<uint8_t>(bytes[kFlagsAt]) & (kWriteAccess | kSwmr)) != 0;
   return has ? HasWriterFlag::kYes : HasWriterFlag::kNo;
+}
+
+std::optional<std::string> WithoutWriterFlags(std::string_view bytes) {
+  if (bytes.size() <= kVersionAt || LooksLikeSuperblock(bytes) == HasSuperblock::kNo) {
+    return std::nullopt;
+  }
+  std::string image(bytes);
+  if (static_cast<uint8_t>(bytes[kVersionAt]) <= 1) {
+    if (bytes.size() < kOldFlagsAt + kOldFlagsBytes) return std::nullopt;
+    Store(&image, kOldFlagsAt, kOldFlagsBytes, 0);
+    return image;
+  }
+  const std::optional<size_t> checksum_at = ChecksumAt(bytes);
+  if (!checksum_at) return std::nullopt;
+  image[kFlagsAt] = 0;
+  Store(&image, *checksum_at, 4, 0);
+  return image;
 }
 
 std::optional<std::string> SwmrSuperblock(std::string_view bytes) {

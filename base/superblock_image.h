@@ -42,6 +42,11 @@ HasSwmrFlag SwmrFlagAtFront(std::string_view bytes);
 enum class HasWriterFlag : uint8_t { kNo, kYes };
 HasWriterFlag WriterFlagIn(std::string_view bytes);
 
+// `bytes` with zeros for the writer's flags and the checksum over them, where a superblock begins
+// them; else unset. HDF5 sets the flags at each open for writing and clears them at the close, if
+// its outermost driver locks files.
+std::optional<std::string> WithoutWriterFlags(std::string_view bytes);
+
 // The superblock at the beginning of `bytes` with both flags that HDF5 sets for SWMR writers.
 // Without both the file cannot be opened for SWMR reading (H5F_open). Unset: it has both, or cannot
 // have them.

@@ -80,6 +80,30 @@ TEST(SuperblockImageTest, AnyWriterOfVersion3HasAFlag) {
   EXPECT_EQ(WriterFlagIn(bytes), HasWriterFlag::kNo);
 }
 
+TEST(SuperblockImageTest, SuperblocksThatDifferInFlagsAreTheSameWithoutThem) {
+  EXPECT_EQ(WithoutWriterFlags(kOpen + "more"), WithoutWriterFlags(kClosed + "more"));
+  EXPECT_NE(WithoutWriterFlags(kOpen + "more"), WithoutWriterFlags(kClosed + "less"));
+  std::string grown = kClosed;
+  grown[28] = 0x19;
+  EXPECT_NE(WithoutWriterFlags(grown), WithoutWriterFlags(kClosed));
+  // Version 0 has them elsewhere, and no checksum.
+  std::string old = kClosed, marked = kClosed;
+  old[8] = marked[8] = 0;
+  marked[20] = 1;
+  EXPECT_EQ(WithoutWriterFlags(marked), WithoutWriterFlags(old));
+  marked[24] = 1;
+  EXPECT_NE(WithoutWriterFlags(marked), WithoutWriterFlags(old));
+}
+
+TEST(SuperblockImageTest, WhatIsNoSuperblockHasNoFlags) {
+  EXPECT_EQ(WithoutWriterFlags(""), std::nullopt);
+  EXPECT_EQ(WithoutWriterFlags(kOpen.substr(1)), std::nullopt);
+  EXPECT_EQ(WithoutWriterFlags(kOpen.substr(0, 47)), std::nullopt);
+  std::string old = kClosed.substr(0, 23);
+  old[8] = 0;
+  EXPECT_EQ(WithoutWriterFlags(old), std::nullopt);
+}
+
 TEST(SuperblockImageTest, WhatHasThemOrCannotHaveThemIsNotMarked) {
   EXPECT_EQ(SwmrSuperblock(kOpen), std::nullopt);
   std::string second = kClosed;

@@ -19,10 +19,10 @@ namespace {
 
 constexpr char kAbout[] =
     "h5mirror: live mirrors and versions of HDF5 files.\n\n"
-    "FILE is a name under the server's root, or a local path with a record of its mirror\n"
-    "beside it (X.h5.h5m), which then says server and name. FILE@VERSION: a number, latest,\n"
-    "latest-K for K versions before it, tag:NAME, or a time (2026-11-03T14:00, yesterday,\n"
-    "'monday 14:00', 2h-ago; local, or with Z or +hh:mm) for the newest version of then.";
+    "FILE is a name under the server's root, or a local path. The record beside a local path\n"
+    "(in X.h5.h5m) tells its server and name. FILE@VERSION is a number, latest, latest-K for\n"
+    "K versions before it, tag:NAME, or a time (2026-11-03T14:00, yesterday, 'monday 14:00',\n"
+    "2h-ago; local, or with Z or +hh:mm) for the newest version at that time.";
 
 void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
   app.add_option(
@@ -109,6 +109,8 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddUndelete(app, context, action);
   AddExport(app, context, action);
   AddRollback(app, context, action);
+  AddFork(app, context, action);
+  AddPromote(app, context, action);
   AddRestore(app, context, action);
   AddPrune(app, context, action);
   AddStats(app, context, action);
@@ -121,6 +123,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddRehome(app, context, action);
   AddLogin(app, context, action);
   AddLogout(app, context, action);
+  AddWeb(app, arguments, action);
   AddDoctor(app, context, action);
   AddExec(app, context, program, action);
   AddFooters(app);

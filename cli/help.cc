@@ -51,6 +51,10 @@ const std::map<std::string_view, std::string_view>& Examples() {
        "h5mirror export run.h5@latest-1 before.h5\n"
        "h5mirror export run.h5@yesterday then.h5"},
       {"rollback", "h5mirror rollback run.h5@12 -m 'calibration was wrong'"},
+      {"fork", "h5mirror fork run.h5@12 trial.h5 -m 'another calibration'"},
+      {"promote",
+       "h5mirror promote trial.h5 run.h5 --dry-run\n"
+       "h5mirror promote trial.h5 run.h5 -m 'the new calibration'"},
       {"restore",
        "h5mirror restore run.h5@12:/entry/data\n"
        "h5mirror restore run.h5@yesterday:/entry --as /entry.yesterday --dry-run\n"
@@ -85,6 +89,7 @@ const std::map<std::string_view, std::string_view>& Examples() {
        "h5mirror login --token-command 'oidc-token lab'\n"
        "h5mirror login --refresh"},
       {"logout", "h5mirror logout"},
+      {"web", "h5mirror web --server node7:7447 --http http://node7:7448 --open"},
       {"doctor", "h5mirror doctor\nh5mirror doctor --python /opt/venv/bin/python"},
       {"exec",
        "h5mirror exec -- python experiment.py\n"

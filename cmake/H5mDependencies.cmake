@@ -18,8 +18,11 @@ find_package(GTest CONFIG REQUIRED)
 find_package(benchmark CONFIG REQUIRED)
 pkg_check_modules(libsystemd REQUIRED IMPORTED_TARGET libsystemd)
 pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET jemalloc)
+# Debian's libmicrohttpd speaks TLS by GnuTLS.
+pkg_check_modules(microhttpd REQUIRED IMPORTED_TARGET libmicrohttpd>=0.9.75 gnutls)
 
 add_library(h5m::systemd ALIAS PkgConfig::libsystemd)
+add_library(h5m::microhttpd ALIAS PkgConfig::microhttpd)
 
 # Not by its cjose.pc, which wants that of jansson too.
 find_path(CJOSE_INCLUDE_DIR cjose/cjose.h REQUIRED)

@@ -123,7 +123,9 @@ endfunction()
 #
 # A test that is a command: exit 0 passes, 77 is "skipped" with its reason on the last line. Those that may take longest
 # begin first, or one of them would run alone at the end. WIDE is for many processes or threads: one such test runs at a
-# time, beside others that mostly wait. SERIAL is for one that measures: nothing runs beside it.
+# time, beside others that mostly wait. These come before all others: ctest begins one only where two places are free,
+# which is the case when the one before ends, and otherwise at the end of the run only, when nothing is left to run
+# beside them. SERIAL is for one that measures: nothing runs beside it.
 function(h5m_script_test name)
   cmake_parse_arguments(arg "WIDE;SERIAL" "LABEL;TIMEOUT" "COMMAND;ENVIRONMENT" ${ARGN})
   if(NOT BUILD_TESTING)
@@ -144,7 +146,8 @@ function(h5m_script_test name)
     LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} SKIP_RETURN_CODE 77
     ENVIRONMENT "${H5M_TEST_ENVIRONMENT};${arg_ENVIRONMENT}")
   if(arg_WIDE)
-    set_tests_properties(${name} PROPERTIES PROCESSORS 2 RESOURCE_LOCK wide)
+    math(EXPR cost "100000 + ${arg_TIMEOUT}")
+    set_tests_properties(${name} PROPERTIES PROCESSORS 2 RESOURCE_LOCK wide COST ${cost})
   endif()
   if(arg_SERIAL)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)

@@ -1,4 +1,4 @@
-// What a comparison finds.
+// The findings of a comparison.
 #ifndef H5MIRROR_H5DIFF_CHANGE_H_
 #define H5MIRROR_H5DIFF_CHANGE_H_
 

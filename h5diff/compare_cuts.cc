@@ -17,9 +17,7 @@
 namespace h5mirror::tools {
 namespace {
 
-constexpr uint32_t kPageBytes = 4096;
-constexpr uint64_t kCacheBytes = 128 << 20;
-constexpr uint64_t kPagesMax = (16 << 20) / kPageBytes;
+constexpr uint64_t kPagesMax = (16 << 20) / VersionPages::kPageBytes;
 constexpr uint64_t kMetadataBytesMax = 16 << 20;
 constexpr absl::Duration kWalkTime = absl::Seconds(2);
 constexpr absl::Duration kDeltaTime = absl::Seconds(10);
@@ -50,7 +48,7 @@ absl::Status FetchCut(rpc::Client& client, v1::ReadSnapshotRequest request, uint
   });
 }
 
-// Takes down what the walk finds: one entry for each path.
+// Notes the findings of the walk: one entry for each path.
 class Findings {
  public:
   explicit Findings(CutChanges& changes) : changes_(changes) {}
@@ -159,13 +157,13 @@ class Comparer final : public CutComparer {
   // From here on the pages are those of the cut before and the newest one.
   void TakeUp(const CutDelta& delta) {
     ExtentSet changed = delta.changed;
-    // Bytes beyond an end read as zeros, whatever was there.
+    // Bytes beyond an end read as zeros, also if others were there before.
     const auto [low, high] = std::minmax({SizeOf(held_), SizeOf(delta.snapshot)});
     if (low < high) changed.Add({low, high - low});
     if (pages_ == nullptr) {
       pages_ = std::make_unique<VersionPages>(
-          std::array<VersionPages::OneSide, 2>{SideOf(held_), SideOf(delta.snapshot)}, kPageBytes,
-          kCacheBytes, std::move(changed));
+          std::array<VersionPages::OneSide, 2>{SideOf(held_), SideOf(delta.snapshot)},
+          VersionPages::kPageBytes, VersionPages::kCacheBytes, std::move(changed));
     } else {
       pages_->Advance(SideOf(delta.snapshot), std::move(changed));
     }

@@ -9,7 +9,7 @@
 
 namespace h5mirror::tools {
 
-// The server holds for it the cut that it looked at last, and is asked for what differs in the next
+// The server holds the cut that was looked at last, and is asked for the differences of the next
 // one: the metadata comes with that, and raw data is not looked at. The walk is that of
 // `h5mirror diff` (h5diff/walk.h), within 16 MiB of further pages and two seconds; pages that
 // were read stay in memory, up to 128 MiB, for as long as no cut changes them.

@@ -1,4 +1,4 @@
-// What has changed between two cuts, as the server tells it.
+// The changes between two cuts, as the server tells them.
 #ifndef H5MIRROR_H5DIFF_CUT_DELTA_H_
 #define H5MIRROR_H5DIFF_CUT_DELTA_H_
 
@@ -14,11 +14,11 @@
 
 namespace h5mirror::tools {
 
-// The newest cut of a file, and what is different from the one that the caller had.
+// The newest cut of a file, and its differences from the one that the caller had.
 struct CutDelta {
   v1::Snapshot snapshot;
   std::string file_id;
-  // Nothing is known of what is different.
+  // The differences are not known.
   bool whole = true;
   ExtentSet changed;
   // The part of it that is metadata, in whole pages, with the bytes of the newest cut. Not all of

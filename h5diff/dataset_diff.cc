@@ -376,7 +376,7 @@ class DataDiff {
     return part;
   }
 
-  // What of [start, start + size) lies below `end`.
+  // The part of [start, start + size) below `end`.
   static hsize_t Clipped(hsize_t start, hsize_t size, hsize_t end) {
     return end <= start ? 0 : std::min(size, end - start);
   }
@@ -546,11 +546,10 @@ absl::Status ExplainDataset(DiffContext& context, Side side, hid_t dataset) {
   return absl::OkStatus();
 }
 
-absl::Status TakeDataFootprint(hid_t dataset, uint64_t base_offset, Footprint& footprint) {
-  H5M_ASSIGN_OR_RETURN(const DatasetFacts facts, ReadDatasetFacts(dataset));
-  const bool decode = LeadsElsewhere(facts.type.get());
-  // Behind a user block HDF5 does not tell where chunks are in the file.
-  if (base_offset != 0 && facts.layout != H5D_COMPACT) footprint.SetUnbounded();
+namespace {
+
+// Where a dataset's elements lie in the file.
+absl::Status TakeStoredPlaces(const DatasetFacts& facts, Footprint& footprint) {
   if (facts.InOnePiece() && facts.storage_bytes > 0) {
     footprint.Add({facts.storage_offset, facts.storage_bytes});
   } else if (facts.layout == H5D_CHUNKED) {
@@ -559,11 +558,28 @@ absl::Status TakeDataFootprint(hid_t dataset, uint64_t base_offset, Footprint& f
       if (chunk.length > 0) footprint.Add({chunk.offset, chunk.length});
     }
   }
-  if (!decode || facts.is_null || !facts.mapping.empty()) return absl::OkStatus();
+  return absl::OkStatus();
+}
+
+// Above kElementsReadMax: some number above it.
+uint64_t CountElements(const DatasetFacts& facts) {
   uint64_t count = 1;
   for (const hsize_t dim : facts.dims) {
     count = dim == 0 ? 0 : count > kElementsReadMax / dim ? kElementsReadMax + 1 : count * dim;
   }
+  return count;
+}
+
+}  // namespace
+
+absl::Status TakeDataFootprint(hid_t dataset, uint64_t base_offset, Footprint& footprint) {
+  H5M_ASSIGN_OR_RETURN(const DatasetFacts facts, ReadDatasetFacts(dataset));
+  const bool decode = LeadsElsewhere(facts.type.get());
+  // Behind a user block HDF5 does not tell where chunks are in the file.
+  if (base_offset != 0 && facts.layout != H5D_COMPACT) footprint.SetUnbounded();
+  H5M_RETURN_IF_ERROR(TakeStoredPlaces(facts, footprint));
+  if (!decode || facts.is_null || !facts.mapping.empty()) return absl::OkStatus();
+  const uint64_t count = CountElements(facts);
   if (count == 0) return absl::OkStatus();
   if (count > kElementsReadMax || count * H5Tget_size(facts.type.get()) > kChunkBytesMax) {
     footprint.SetUnbounded();

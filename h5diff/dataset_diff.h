@@ -17,7 +17,7 @@
 
 namespace h5mirror::tools {
 
-// What all comparisons of one run share; everything outlives them.
+// Shared by all comparisons of one run; everything outlives them.
 struct DiffContext {
   VersionPages& pages;
   Evidence& evidence;
@@ -45,9 +45,9 @@ struct DiffContext {
 // "float64 (10, 20)".
 std::string DatasetText(hid_t dataset);
 
-// Reports what of shape, type, layout, filters, fill value and data differs. Of the data only what
-// lies in changed pages, or was moved, is read.
-// Errors: of the source only; what HDF5 cannot read is reported as kUnknown.
+// Reports the differences of shape, type, layout, filters, fill value and data. Of the data only
+// what lies in changed pages, or was moved, is read. Errors: of the source only; what HDF5 cannot
+// read is reported as kUnknown.
 absl::Status CompareDatasets(DiffContext& context, const std::string& path, hid_t old_dataset,
                              hid_t new_dataset);
 
@@ -56,7 +56,7 @@ absl::Status ExplainDataset(DiffContext& context, Side side, hid_t dataset);
 
 // Adds where a dataset's elements are; its index is read for that. Elements that lead to others in
 // the file are read, so that an observer sees what they lead to; if they are many, the footprint
-// becomes unbounded. Errors: what HDF5 says.
+// becomes unbounded. Errors: those of HDF5.
 absl::Status TakeDataFootprint(hid_t dataset, uint64_t base_offset, Footprint& footprint);
 
 }  // namespace h5mirror::tools

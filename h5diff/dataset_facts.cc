@@ -43,7 +43,7 @@ std::string FiltersText(hid_t dcpl) {
     const H5Z_filter_t filter = H5Pget_filter2(dcpl, static_cast<unsigned>(i), &flags, &count,
                                                values, sizeof(name), name, &config);
     std::string text = FilterName(filter, name);
-    // What the user chose; what the library works out from the type and the chunk is left out.
+    // The user's choices. Values that the library derives from type and chunk are left out.
     if (filter == H5Z_FILTER_DEFLATE && count > 0) StrAppend(&text, " ", values[0]);
     parts.push_back(text);
   }

@@ -1,4 +1,4 @@
-// What is known of a dataset without reading its data.
+// The facts of a dataset that are known without its data.
 #ifndef H5MIRROR_H5DIFF_DATASET_FACTS_H_
 #define H5MIRROR_H5DIFF_DATASET_FACTS_H_
 

@@ -14,9 +14,6 @@
 namespace h5mirror::tools {
 namespace {
 
-constexpr uint32_t kPageBytes = 4096;
-constexpr uint64_t kCacheBytes = 128 << 20;
-
 absl::StatusOr<DiffEnd> FindVersionEnd(Context& context, const FileAtVersion& wanted) {
   DiffEnd end;
   H5M_ASSIGN_OR_RETURN(end.file, ResolveFileArg(wanted.file, context.flags().client.server));
@@ -75,8 +72,8 @@ absl::StatusOr<DiffEnds> FindDiffEnds(Context& context, const DiffOptions& optio
   if (options.new_version.empty()) {
     if (ends.one.local != nullptr) {
       return absl::InvalidArgumentError(
-          StrCat(options.old_version, " names no version: write FILE@VERSION, or also the file or ",
-                 "version to compare this local file with"));
+          StrCat(options.old_version, " names no version: write FILE@VERSION; or name, as the ",
+                 "second argument, the version or file to compare this local file with"));
     }
     ends.other = ends.one;
     H5M_ASSIGN_OR_RETURN(const int64_t newest, ResolveVersion(context, *ends.one.client,
@@ -113,8 +110,8 @@ absl::StatusOr<std::unique_ptr<VersionPages>> OpenPages(Context& context, DiffEn
   ExtentSet everything;
   everything.Add({0, std::max(one_side.size_bytes, other_side.size_bytes)});
   return std::make_unique<VersionPages>(
-      std::array<VersionPages::OneSide, 2>{std::move(one_side), std::move(other_side)}, kPageBytes,
-      kCacheBytes, std::move(everything));
+      std::array<VersionPages::OneSide, 2>{std::move(one_side), std::move(other_side)},
+      VersionPages::kPageBytes, VersionPages::kCacheBytes, std::move(everything));
 }
 
 Json EndsToJson(const DiffEnds& ends) {

@@ -1,4 +1,4 @@
-// What `h5mirror diff` compares: versions of a file or of two, and local files.
+// The two sides of `h5mirror diff`: versions of a file or of two, and local files.
 #ifndef H5MIRROR_H5DIFF_DIFF_ENDS_H_
 #define H5MIRROR_H5DIFF_DIFF_ENDS_H_
 
@@ -36,7 +36,7 @@ struct DiffEnds {
 absl::StatusOr<DiffEnds> FindDiffEnds(Context& context, const DiffOptions& options);
 
 // The pages of both, and where they may differ: of two files everywhere. Takes the versions into
-// `ends`. What `ends` names must outlive it.
+// `ends`. The objects that `ends` names must outlive it.
 absl::StatusOr<std::unique_ptr<VersionPages>> OpenPages(Context& context, DiffEnds& ends);
 
 // "file", "old" and "new"; see h5mirror.1.md.

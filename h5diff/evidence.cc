@@ -13,7 +13,7 @@ constexpr uint64_t kCompareBytes = 64 << 10;
 // More pieces than this are as good as unknown.
 constexpr size_t kPiecesMax = 1 << 20;
 constexpr uint64_t kHeapBytesMax = 16 << 20;
-// What of one object is searched for references.
+// The parts of one object that are searched for references.
 constexpr uint64_t kSearchBytesMax = 64 << 20;
 constexpr uint64_t kFar = uint64_t{1} << 62;
 

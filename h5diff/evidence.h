@@ -51,7 +51,7 @@ class Evidence {
   // Offset of the byte that addresses in the file count from.
   void set_base_offset(uint64_t base_offset) { base_offset_ = base_offset; }
 
-  // What is read between them belongs to the object that is compared.
+  // Bytes read between them belong to the object that is compared.
   void Begin();
   absl::Status End();
   // Or may belong to others: nothing is explained.

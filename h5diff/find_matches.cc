@@ -98,6 +98,11 @@ class Finder {
       if (wished) matches_.found.push_back({at.path, DescribeObject(object)});
     }
     if (object.kind != ObjectKind::kGroup || !leads_on) return absl::OkStatus();
+    return LeadOn(at, object);
+  }
+
+  // The members of a group are looked at next.
+  absl::Status LeadOn(const Waiting& at, const OpenObject& object) {
     // Only so far from the root do two names of a group lead to the same matches.
     const size_t depth = depth_max_ == SIZE_MAX ? 0 : at.depth;
     if (!groups_.insert({object.address, depth}).second) return absl::OkStatus();

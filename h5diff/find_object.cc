@@ -45,7 +45,7 @@ std::string FoundObject::Text() const { return object ? DescribeObject(*object) 
 absl::StatusOr<FoundObject> FindObject(hid_t file, const std::string& path) {
   H5M_ASSIGN_OR_RETURN(OpenObject at, OpenRoot(file));
   std::deque<std::string> left = PartsOf(path);
-  FoundObject dangling;  // what the path leads to if its last link leads nowhere
+  FoundObject dangling;  // the result if the last link of the path leads nowhere
   for (int soft_links = 0; !left.empty();) {
     if (at.kind != ObjectKind::kGroup) return dangling;
     const std::string name = std::move(left.front());

@@ -21,7 +21,7 @@ struct FoundObject {
 };
 
 // `path`: as PathInFile() makes it. Soft links are followed, external ones never: HDF5 would open
-// a file of this machine that the file names. Errors: what HDF5 says.
+// a file of this machine that the file names. Errors: those of HDF5.
 absl::StatusOr<FoundObject> FindObject(hid_t file, const std::string& path);
 
 }  // namespace h5mirror::tools

@@ -17,8 +17,8 @@ struct Range {
   size_t begin, end;
 };
 
-// What of a superblock leads to objects: not the flags of a writer, the end of the file and the
-// checksum, which every writer changes. HDF5 File Format Specification, II.A.
+// The fields of a superblock that lead to objects: not the flags of a writer, the end of the file
+// and the checksum, which every writer changes. HDF5 File Format Specification, II.A.
 std::vector<Range> ContentOf(uint8_t version) {
   switch (version) {
     case 0:

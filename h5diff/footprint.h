@@ -13,9 +13,10 @@
 
 namespace h5mirror::tools {
 
-// What HDF5 read on the way from the superblock to an object and of the object itself, and where
-// the object's data lies. HDF5 makes the same of the same bytes: as long as none of these bytes
-// differs in another version, the object is there and the same in it, or is not there in either.
+// The bytes that HDF5 read on the way from the superblock to an object and of the object itself,
+// and where the object's data lies. HDF5 makes the same of the same bytes: as long as none of these
+// bytes differs in another version, the object is there and the same in it, or is not there in
+// either.
 //
 // Not thread-safe.
 class Footprint final : public hdf5::ReadObserver {

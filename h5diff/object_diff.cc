@@ -294,7 +294,7 @@ absl::Status CompareObjects(DiffContext& context, const std::string& path, const
 absl::Status ExplainObject(DiffContext& context, Side side, const OpenObject& object) {
   if (!context.evidence.known()) return absl::OkStatus();
   const auto names = AttributeNames(object.id.get());
-  // What cannot be read stays unexplained: then everything is looked at.
+  // Unreadable bytes stay unexplained: then everything is looked at.
   if (names.ok()) {
     for (const std::string& name : *names) {
       const auto attribute = ReadAttribute(object.id.get(), name);

@@ -22,11 +22,9 @@ namespace {
 
 using Kind = ObjectEvent::Kind;
 
-constexpr uint32_t kPageBytes = 4096;
-
 using Look = ObjectLook;
 
-// `footprint` may be null; it must outlive what is returned. Errors: what HDF5 says; if the source
+// `footprint` may be null; it must outlive the result. Errors: those of HDF5; if the source
 // failed, `pages` says why.
 absl::StatusOr<Look> LookAt(VersionPages& pages, Side side, const std::string& path,
                             Footprint* footprint) {
@@ -45,8 +43,13 @@ std::string LinkTargetText(hid_t file, const Link& link, const std::string& path
   return object.ok() ? DescribeObject(*object) : "object";
 }
 
-// What a group's links lead to: one change for each name that differs. In another generation each
-// object has another address, which says nothing.
+// In another generation each object has another address, which says nothing.
+bool LeadToTheSame(const Link& one, const Link& other, bool one_generation) {
+  return one.type == other.type && (one.address == other.address || !one_generation) &&
+         one.value == other.value;
+}
+
+// The difference of a group's links, one change for each name.
 absl::Status CompareLinkLists(const std::string& path, const Look& one, const Look& other,
                               bool one_generation, const ChangeSink& sink) {
   H5M_ASSIGN_OR_RETURN(const std::vector<Link> before, ReadLinks(one.found.object->id.get()));
@@ -56,9 +59,8 @@ absl::Status CompareLinkLists(const std::string& path, const Look& one, const Lo
   for (const Link& link : after) names[link.name].second = &link;
   for (const auto& [name, links] : names) {
     const auto& [old_link, new_link] = links;
-    if (old_link != nullptr && new_link != nullptr && old_link->type == new_link->type &&
-        (old_link->address == new_link->address || !one_generation) &&
-        old_link->value == new_link->value) {
+    if (old_link != nullptr && new_link != nullptr &&
+        LeadToTheSame(*old_link, *new_link, one_generation)) {
       continue;
     }
     Change change;
@@ -131,9 +133,7 @@ bool ObjectHistory::TellUnknown(const v1::Version& version, const absl::Status& 
 
 absl::StatusOr<bool> ObjectHistory::Begin(const v1::Version& version) {
   // Both sides are the same version: nothing differs, and each page is fetched once.
-  VersionPages pages(client_,
-                     {.file = file_, .versions = {version, version}, .page_size_bytes = kPageBytes},
-                     ExtentSet());
+  VersionPages pages(client_, {.file = file_, .versions = {version, version}}, ExtentSet());
   ++versions_opened_;
   State state;
   const auto look = LookAt(pages, Side::kNew, path_, &state.footprint);

@@ -1,4 +1,4 @@
-// What became of one object from version to version.
+// The history of one object, from version to version.
 #ifndef H5MIRROR_H5DIFF_OBJECT_HISTORY_H_
 #define H5MIRROR_H5DIFF_OBJECT_HISTORY_H_
 
@@ -34,7 +34,7 @@ struct ObjectEvent {
   // The version that it is compared with, which is older. Those between were dropped, or could not
   // be looked into. 0: there is none, or with kUnknown.
   int64_t before = 0;
-  std::string object;  // FoundObject::Text(): what it is in `version`; kWent: what it was
+  std::string object;  // FoundObject::Text() in `version`; of kWent in the version before
   std::vector<Change> changes{};  // with kChanged and kReplaced
   std::string note{};
 };

@@ -1,4 +1,4 @@
-// What `h5mirror verify --open-versions` does with each version.
+// The work of `h5mirror verify --open-versions` on each version.
 #ifndef H5MIRROR_H5DIFF_OPEN_VERSION_H_
 #define H5MIRROR_H5DIFF_OPEN_VERSION_H_
 

@@ -22,8 +22,6 @@ namespace {
 
 using Kind = ObjectEvent::Kind;
 
-constexpr uint32_t kPageBytes = 4096;
-
 struct Blamed {
   AttributeText attribute;
   std::optional<v1::Version> version;  // unset: still looked for
@@ -35,9 +33,7 @@ absl::StatusOr<std::vector<AttributeText>> AttributesAt(rpc::Client& client,
                                                         const std::string& file,
                                                         const std::string& path,
                                                         const v1::Version& version) {
-  VersionPages pages(client,
-                     {.file = file, .versions = {version, version}, .page_size_bytes = kPageBytes},
-                     ExtentSet());
+  VersionPages pages(client, {.file = file, .versions = {version, version}}, ExtentSet());
   const auto read = [&]() -> absl::StatusOr<std::vector<AttributeText>> {
     H5M_RETURN_IF_ERROR(hdf5::StartLibrary());
     H5M_ASSIGN_OR_RETURN(const hdf5::SourceFile opened,
@@ -46,7 +42,7 @@ absl::StatusOr<std::vector<AttributeText>> AttributesAt(rpc::Client& client,
     if (found.object) return ReadAttributeTexts(found.object->id.get());
     return absl::NotFoundError(StrCat(file, "@", version.version(), " has no object ", path,
                                       "; h5mirror log ", ShellWord(StrCat(file, ":", path)),
-                                      " tells what became of it"));
+                                      " lists its history"));
   };
   auto attributes = read();
   H5M_RETURN_IF_ERROR(pages.error());

@@ -42,7 +42,7 @@ class Printer {
     }
     any_ = true;
   }
-  // `rest`: what is known only now.
+  // `rest`: the members that are known only now.
   void End(const Json& rest) {
     if (!json_) return;
     std::string text = Dump(rest);
@@ -111,7 +111,7 @@ absl::StatusOr<uint64_t> WalkBoth(VersionPages& pages, Evidence& evidence, DiffC
   return walk.objects_compared();
 }
 
-// What is left out of the comparison, on one line; empty: nothing is.
+// The parts left out of the comparison, on one line; empty: none.
 std::string LeftOutText(const DiffContext& diff) {
   std::vector<std::string> parts;
   if (!diff.exclude.empty()) {

@@ -1,4 +1,4 @@
-// What `h5mirror diff` does.
+// The work of `h5mirror diff`.
 #ifndef H5MIRROR_H5DIFF_RUN_DIFF_H_
 #define H5MIRROR_H5DIFF_RUN_DIFF_H_
 
@@ -6,7 +6,7 @@
 
 namespace h5mirror::tools {
 
-// Compares two versions as `options` say and prints what it finds; see DiffRunner.
+// Compares two versions as `options` say, and prints the findings; see DiffRunner.
 absl::StatusOr<int> RunDiff(Context& context, const DiffOptions& options);
 
 }  // namespace h5mirror::tools

@@ -23,7 +23,6 @@
 namespace h5mirror::tools {
 namespace {
 
-constexpr uint32_t kPageBytes = 4096;
 constexpr int kFilesAtOnce = 1000;
 constexpr absl::Duration kLookTime = absl::Seconds(30);
 
@@ -80,9 +79,7 @@ class FileFinder {
   }
 
   absl::Status Look(const v1::Version& version) {
-    VersionPages pages(
-        client_, {.file = file_, .versions = {version, version}, .page_size_bytes = kPageBytes},
-        ExtentSet());
+    VersionPages pages(client_, {.file = file_, .versions = {version, version}}, ExtentSet());
     Footprint footprint;
     const auto matches = [&]() -> absl::StatusOr<Matches> {
       H5M_RETURN_IF_ERROR(hdf5::StartLibrary());
@@ -124,7 +121,7 @@ class FileFinder {
   Footprint footprint_;
   std::vector<Finding> findings_;
   std::vector<std::string> failed_;
-  // Where in `findings_` what the last version has is, by path.
+  // The places in `findings_` of the last version's objects, by path.
   absl::flat_hash_map<std::string, size_t> current_;
 };
 

@@ -1,4 +1,4 @@
-// What `h5mirror find` does.
+// The work of `h5mirror find`.
 #ifndef H5MIRROR_H5DIFF_RUN_FIND_H_
 #define H5MIRROR_H5DIFF_RUN_FIND_H_
 
@@ -6,7 +6,7 @@
 
 namespace h5mirror::tools {
 
-// Prints what is found, file by file; see FindRunner. A file that cannot be looked into is named,
+// Prints the matches, file by file; see FindRunner. A file that cannot be looked into is named,
 // and the others follow.
 absl::StatusOr<int> RunFind(Context& context, const FindOptions& options);
 

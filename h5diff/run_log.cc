@@ -78,7 +78,7 @@ Json EventToJson(const ObjectEvent& event) {
   return json;
 }
 
-// Prints what became of the object as it is found, or one document at the end.
+// Prints each event of the object as it is found, or one document at the end.
 class Printer {
  public:
   explicit Printer(Context& context) : context_(context) {}

@@ -1,4 +1,4 @@
-// What `h5mirror log FILE:/PATH` and `h5mirror blame` do.
+// The work of `h5mirror log FILE:/PATH` and `h5mirror blame`.
 #ifndef H5MIRROR_H5DIFF_RUN_LOG_H_
 #define H5MIRROR_H5DIFF_RUN_LOG_H_
 

@@ -140,7 +140,7 @@ std::string EnumText(hid_t type, const std::byte* element) {
   return ElementText(base.get(), element, 32);
 }
 
-// What a string in quotes has a short name for, as C, Python and JSON write it; 0: nothing.
+// The short escape of a byte in quotes, as C, Python and JSON write it; 0: none.
 char ShortName(char c) {
   switch (c) {
     case '\n':

@@ -19,7 +19,7 @@ std::string TypeText(hid_t type);
 std::string ShapeText(hid_t space);
 std::string ShapeText(const std::vector<hsize_t>& dims);
 
-// Elements of one memory type, with what they lead to: strings and sequences are freed with it.
+// Elements of one memory type, with their strings and sequences, which are freed with them.
 class Values {
  public:
   // Room for `count` elements of `memory_type` in `space`'s shape, all zero. Both must outlive it.

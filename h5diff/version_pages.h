@@ -27,14 +27,18 @@ inline size_t IndexOf(Side side) { return side == Side::kOld ? 0 : 1; }
 
 // A page outside of the changed ranges is the same in both versions, and is fetched once. Pages are
 // kept in a bounded cache. A read that follows the one before it reads ahead, up to a quarter of a
-// mebibyte; others fetch what they want and nothing else. Not thread-safe.
+// mebibyte; others fetch the wanted bytes and nothing else. Not thread-safe.
 class VersionPages {
  public:
+  // For comparisons of which no server or file names a page size.
+  static constexpr uint32_t kPageBytes = 4096;
+  static constexpr uint64_t kCacheBytes = 128 << 20;
+
   struct Options {
     std::string file;  // under the server's root
     std::array<v1::Version, 2> versions;
-    uint32_t page_size_bytes = 4096;
-    uint64_t cache_bytes = 128 << 20;
+    uint32_t page_size_bytes = kPageBytes;
+    uint64_t cache_bytes = kCacheBytes;
   };
 
   // `client` must outlive it. `changed`: the ranges in which the versions may differ.
@@ -71,7 +75,7 @@ class VersionPages {
   // Errors: those of ReadVersion; kDataLoss a checksum does not match.
   absl::Status Read(Side side, uint64_t offset, absl::Span<char> out);
 
-  // The first error that a read gave: whatever was made of it since, there is no going on.
+  // The first error of a read. HDF5 may have hidden it since; the comparison cannot go on.
   const absl::Status& error() const { return error_; }
   // Pages that came from the server, of both versions.
   uint64_t pages_read() const { return pages_read_; }

@@ -1,4 +1,4 @@
-// The versions of a file, newest first, for what looks into one after the other.
+// The versions of a file, newest first, for verbs that look into one after the other.
 #ifndef H5MIRROR_H5DIFF_VERSION_WALK_H_
 #define H5MIRROR_H5DIFF_VERSION_WALK_H_
 
@@ -14,7 +14,7 @@ enum class WalkEnd {
   kStopped,  // `take` had enough
 };
 
-// Calls `take` with each version of `request`'s time, and with the one before: what was changed in
+// Calls `take` with each version of `request`'s time, and with the one before: the changes of
 // the first one is known by that alone. `take` returns false to stop.
 // Errors: those of ListVersions and of `take`; kNotFound also: there is no version of that time.
 absl::StatusOr<WalkEnd> ForEachVersion(

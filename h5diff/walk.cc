@@ -55,7 +55,7 @@ absl::Status Walk::Prepare() {
     // Shared messages belong to no one object.
     if (address_bytes != 8 || length_bytes != 8 || shared_indexes > 0) context_.evidence.Forget();
   }
-  // What the superblock says is the roots' addresses; the rest of it is no content.
+  // The superblock has the roots' addresses; the rest of it is no content.
   H5M_ASSIGN_OR_RETURN(const std::string begin, ReadBytes(Side::kNew, 0, 9));
   context_.evidence.Explain({context_.base_offset, begin[8] < 2 ? 96u + 4u * begin[8] : 48u});
   return absl::OkStatus();
@@ -76,7 +76,7 @@ absl::Status Walk::Loop() {
     }
     Item item = items_.top();
     items_.pop();
-    // What it was near to may have been explained since: costs only rise.
+    // The bytes near it may have been explained since: costs only rise.
     if (context_.evidence.known()) {
       item.cost = CostOf(item);
       if (!items_.empty() && items_.top().cost < item.cost) {
@@ -140,7 +140,7 @@ absl::Status Walk::PassBy(const Pair& pair) {
   context_.evidence.Begin();
   const auto one = OpenAt(files_[0]->id(), pair.old_address, pair.path);
   const auto other = OpenAt(files_[1]->id(), pair.new_address, pair.path);
-  // What cannot be read stays unexplained: then everything else is looked at.
+  // Unreadable bytes stay unexplained: then everything else is looked at.
   if (!one.ok() || !other.ok()) return DropScope();
   const bool is_group = one->kind == ObjectKind::kGroup || other->kind == ObjectKind::kGroup;
   const bool alone = one->link_count == 1 && other->link_count == 1;

@@ -1,4 +1,4 @@
-// Finds what differs between two versions of an HDF5 file.
+// Finds the differences between two versions of an HDF5 file.
 #ifndef H5MIRROR_H5DIFF_WALK_H_
 #define H5MIRROR_H5DIFF_WALK_H_
 
@@ -25,7 +25,7 @@ namespace h5mirror::tools {
 // Not thread-safe.
 class Walk {
  public:
-  // Both files must outlive it, and what `context` names.
+  // Both files must outlive it, and so must the objects of `context`.
   Walk(DiffContext& context, const hdf5::SourceFile& old_file, const hdf5::SourceFile& new_file)
       : context_(context), files_{&old_file, &new_file} {}
 
@@ -38,7 +38,7 @@ class Walk {
   uint64_t objects_compared() const { return objects_compared_; }
 
  private:
-  // Two objects of one path that are to be compared whatever happens.
+  // Two objects of one path that are to be compared in any case.
   struct Pair {
     std::string path;
     uint64_t old_address, new_address;
@@ -87,7 +87,7 @@ class Walk {
   // True where it was enough to note the group's tree for later.
   absl::StatusOr<bool> NoteTree(const Pair& pair);
   absl::StatusOr<std::optional<hdf5::SymbolTable>> FindSymbolTable(Side side, uint64_t address);
-  // Ends what Begin() of the evidence began.
+  // Ends the object of the evidence's Begin().
   absl::Status EndScope();
   // The same, and explains nothing. Errors: of the source.
   absl::Status DropScope();
@@ -117,19 +117,19 @@ class Walk {
   const hdf5::SourceFile* const files_[2];
   unsigned tree_k_ = 16, symbols_k_ = 4;
   std::vector<Pair> pairs_;
-  // Committed types of what was compared: last, as most are met under a name of their own before.
+  // Committed types of compared objects: last, as most are met under a name of their own before.
   std::vector<Pair> types_;
   std::priority_queue<Item> items_;
   std::vector<Group> groups_;
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> compared_;
   absl::flat_hash_set<std::pair<uint64_t, uint64_t>> passed_;  // excluded
   // Objects with another path, and all below them: they were explained as objects of one side, so
-  // they are compared whatever is left.
+  // they are compared in any case.
   absl::flat_hash_set<uint64_t> moved_;
   bool below_moved_ = false;  // the group whose links are compared is one of them
   LoneObjects lone_objects_;
   std::vector<Lone> lone_;
-  bool explain_ = true;  // what the current pair or object reads is its own alone
+  bool explain_ = true;  // the reads of the current pair or object are its own alone
   uint64_t objects_compared_ = 0;
 };
 

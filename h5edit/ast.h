@@ -1,4 +1,4 @@
-// A script as it is understood: statements, with the places of what they name. Knows no HDF5.
+// A script as it is understood: statements, with the places of their names. Knows no HDF5.
 //
 // Places are offsets in the script; Source::PlaceOf() tells line and column.
 #ifndef H5MIRROR_H5EDIT_AST_H_
@@ -13,7 +13,8 @@
 
 namespace h5mirror::edit {
 
-// What CREATE can give an attribute or a dataset, and the class of values that it takes.
+// The types that CREATE can give an attribute or a dataset, and the class of values that each
+// takes.
 enum class TypeClass : uint8_t {
   kInteger,
   kReal,

@@ -70,7 +70,7 @@ class Backup {
   std::unique_ptr<store::CutJournal> journal_;
 };
 
-// What a crash left in the journal of a back-up, put in order.
+// Puts the journal of a back-up in order after a crash.
 absl::Status SettleBackup(const std::filesystem::path& copy);
 
 }  // namespace h5mirror::edit

@@ -1,4 +1,4 @@
-// What lies beside a file that is edited, in X.h5.h5m, as far as it can be told.
+// The files beside a file that is edited, in X.h5.h5m, as far as they can be told.
 #ifndef H5MIRROR_H5EDIT_BESIDE_H_
 #define H5MIRROR_H5EDIT_BESIDE_H_
 

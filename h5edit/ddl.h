@@ -14,7 +14,7 @@ std::string TypeDdl(hid_t type);
 std::string SpaceDdl(hid_t space);
 // An attribute of an object: its type, space and values. kNotFound: it has none of this name.
 absl::StatusOr<std::string> AttributeDdl(hid_t object, const std::string& name);
-// What an object is, its attributes, and the links of a group; one line each.
+// The kind of an object, its attributes, and the links of a group; one line each.
 absl::StatusOr<std::string> ObjectListing(hid_t object, const std::string& path);
 
 }  // namespace h5mirror::edit

@@ -20,7 +20,7 @@ class DefinitionParser {
 
   // "{" [type] [space] [layout] [values] "}", and that the values fit.
   bool Parse(Definition* out);
-  // What an attribute must have, and cannot have.
+  // The parts that an attribute must have, and cannot have.
   bool CheckAttribute(const Definition& definition);
   // [ "DATA" ] ( "{" ... "}" | "FROM" 'file' ).
   bool Values(ValueList* out) { return values_.List(out); }

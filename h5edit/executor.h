@@ -23,7 +23,7 @@ class Executor {
   static Executor None() { return Executor(H5I_INVALID_HID); }
 
   // Does one statement, wholly or, after an error, not at all as far as a user of HDF5 can see.
-  // What SHOW and LIST say goes to `output`.
+  // The output of SHOW and LIST goes to `output`.
   absl::Status Run(const Statement& statement, std::string* output);
   // After an error of Run(): where in the script the reason is.
   size_t blame() const { return blame_; }
@@ -35,7 +35,7 @@ class Executor {
  private:
   explicit Executor(hid_t file) : file_(file) {}
 
-  // What a pattern means: an attribute of an object, or a link in a group.
+  // A match of a pattern: an attribute of an object, or a link in a group.
   struct Match {
     std::string object;
     std::string name;

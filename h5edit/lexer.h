@@ -37,7 +37,8 @@ struct Token {
   }
 };
 
-// What a number says. Integers are kept as magnitude and sign, so that all of 64 bits can be said.
+// The value of a number. Integers are kept as magnitude and sign, so that all of 64 bits can be
+// said.
 struct Number {
   bool is_real = false;
   bool is_negative = false;

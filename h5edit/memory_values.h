@@ -24,7 +24,7 @@ class MemoryValues {
   // Of one value in memory.
   size_t stride() const { return stride_; }
 
-  // What pointers in the values point to. A deque's elements stay where they are.
+  // The targets of pointers in the values. A deque's elements stay where they are.
   struct Elsewhere {
     std::deque<std::string> texts;
     std::deque<std::vector<uint64_t>> lists;

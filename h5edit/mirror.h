@@ -32,7 +32,7 @@ class Mirror {
   enum class Moment : uint8_t { kBetween, kLast };
   // The file holds another cut. What cannot be sent is noted beside the file, and told by lag().
   void Commit(const std::string& comment, Moment moment);
-  // What the servers lack, for a user; empty: nothing.
+  // The bytes that the servers lack, for a user; empty: none.
   const std::string& lag() const { return lag_; }
   // Whether that is an error.
   bool is_required() const { return api_->is_required(module_) != 0; }

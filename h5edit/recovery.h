@@ -14,7 +14,7 @@ namespace h5mirror::edit {
 // makes nothing, where there is none.
 absl::Status SettleFile(const std::filesystem::path& real);
 
-// `h5edit --recover`; `said` gets what was found and done.
+// `h5edit --recover`; `said` gets the findings and the steps.
 absl::Status Recover(const Options& options, std::string* said);
 
 }  // namespace h5mirror::edit

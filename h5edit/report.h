@@ -1,4 +1,4 @@
-// What a run says: errors, --verbose, --json, --diff.
+// The output of a run: errors, --verbose, --json, --diff.
 #ifndef H5MIRROR_H5EDIT_REPORT_H_
 #define H5MIRROR_H5EDIT_REPORT_H_
 
@@ -28,11 +28,11 @@ class Report {
   void Done(const Statement& statement, const std::string& before, const std::string& after,
             const std::string& output);
   void Failed(const Statement& statement, const Problem& problem);
-  // What keeps the run from its end, and has no place in the script.
+  // An error that ends the run, and has no place in the script.
   void Error(const std::string& message);
   // No command is known then: with --json a line that has none.
   void SyntaxError(const Problem& problem);
-  // The last line: what the file is now.
+  // The last line: the state of the file.
   void Left(const Statement& statement, const std::string& left);
   void Summary(int exit_code, size_t statement_count);
 

@@ -17,7 +17,7 @@ struct Place {
   int column = 1;
 };
 
-// What is wrong, and where.
+// An error, and its place.
 struct Problem {
   Place at;
   std::string message;
@@ -33,7 +33,7 @@ class Source {
   std::string_view text() const { return text_; }
   // Of the byte at `offset`; the end is one more than the last byte.
   Place PlaceOf(size_t offset) const;
-  // What a script cannot hold: NUL bytes, or bytes that are not UTF-8.
+  // Bytes that a script cannot hold: NUL, or those that are not UTF-8.
   std::optional<Problem> CheckEncoding() const;
   // "h5edit: NAME:LINE:COL: MESSAGE", the line itself, and a caret below the place. The message
   // stays one line, whatever the names in it are.

@@ -1,4 +1,4 @@
-// The rules of the grammar for values. What a value may be follows from its type, which a script
+// The rules of the grammar for values. The form of a value follows from its type, which a script
 // need not say; here all are read that some type takes.
 #ifndef H5MIRROR_H5EDIT_VALUE_PARSER_H_
 #define H5MIRROR_H5EDIT_VALUE_PARSER_H_

@@ -12,7 +12,7 @@
 
 namespace h5mirror::edit {
 
-// What one element holds.
+// The value of one element.
 struct ElementType {
   TypeClass type_class = TypeClass::kReal;
   uint64_t size_bytes = 0;  // in the file; of integers and reals at most 16
@@ -81,7 +81,7 @@ struct Encoded {
 // All of values that CheckValues() has passed, and of classes that are not made of others.
 uint64_t WordOf(const ElementType& type, const Value& value);
 double RealOf(const ElementType& type, const Value& value);
-// A long double, without what its padding happens to hold.
+// A long double, without its padding.
 std::string WideBytesOf(const Value& value);
 std::string FixedStringOf(const ElementType& type, const Value& value);
 Encoded EncodeValues(const ElementType& type, const ValueList& list);

@@ -28,7 +28,7 @@ struct Group {
   std::vector<std::string> Share(std::vector<std::string> words) const;
 };
 
-// What MPI says of a return code: "what: ...". OK where it is MPI_SUCCESS.
+// MPI's text for a return code: "what: ...". OK if it is MPI_SUCCESS.
 absl::Status CheckMpi(int code, const std::string& what);
 
 }  // namespace h5mirror::pperf

@@ -1,4 +1,4 @@
-// What -h prints.
+// The text of -h.
 #ifndef H5MIRROR_H5PERF_HELP_H_
 #define H5MIRROR_H5PERF_HELP_H_
 

@@ -1,4 +1,4 @@
-// What one run of h5perf is asked to do.
+// The options of one run of h5perf.
 #ifndef H5MIRROR_H5PERF_OPTIONS_H_
 #define H5MIRROR_H5PERF_OPTIONS_H_
 
@@ -50,7 +50,7 @@ struct Options {
   Debug debug;
   std::string output;  // empty: standard output
 
-  // What is measured, in order: each count of processes with each size of the transfer buffer.
+  // The measurements, in order: each count of processes with each size of the transfer buffer.
   std::vector<int> Processes() const;
   std::vector<uint64_t> Buffers() const;
 };

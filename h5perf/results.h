@@ -1,4 +1,4 @@
-// What a run measured.
+// The measurements of a run.
 #ifndef H5MIRROR_H5PERF_RESULTS_H_
 #define H5MIRROR_H5PERF_RESULTS_H_
 
@@ -35,7 +35,7 @@ struct Cell {
   std::vector<Lane> lanes = {};
 };
 
-// What the first process found in its environment, and all use.
+// The environment of the first process, which all use.
 struct Environment {
   std::string prefix;        // HDF5_PARAPREFIX, or "not set"
   std::string base;          // of data files; a number and a suffix follow

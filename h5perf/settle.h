@@ -1,4 +1,5 @@
-// Fills in what a command line leaves open, and refuses what does not go together.
+// Fills in the options that a command line leaves open, and refuses those that contradict each
+// other.
 #ifndef H5MIRROR_H5PERF_SETTLE_H_
 #define H5MIRROR_H5PERF_SETTLE_H_
 

@@ -26,7 +26,7 @@ struct Layout {
   std::vector<Layout> parts;                    // of each; of kSequence one, that of its elements
 };
 
-// Of a type in memory, as H5Dget_type() and H5Aget_type() give it. kInternal: what HDF5 says.
+// Of a type in memory, as H5Dget_type() and H5Aget_type() give it. kInternal: HDF5's error.
 absl::StatusOr<Layout> LayoutOf(hid_t type);
 
 // Calls `visit` with each reference of the element at `bytes`, until it fails.

@@ -16,7 +16,7 @@ namespace h5mirror::restore {
 bool HasVariableLength(hid_t type);
 
 // The first filter of the dataset that this process can't run both ways, "lzf (32000)"; empty:
-// there is none. kInternal: what HDF5 says of `what`.
+// there is none. kInternal: HDF5's error for `what`.
 absl::StatusOr<std::string> MissingFilter(hid_t dataset, std::string_view what);
 
 // kFailedPrecondition: names the dataset, the filter and the way out.

@@ -1,4 +1,4 @@
-// The hard links of a file: what leads to an object, and what a removal leaves.
+// The hard links of a file: the paths of an object, and the objects that a removal leaves.
 #ifndef H5MIRROR_H5RESTORE_LINK_GRAPH_H_
 #define H5MIRROR_H5RESTORE_LINK_GRAPH_H_
 
@@ -25,7 +25,7 @@ struct HardLink {
 // Objects are named by their tokens (survey.h). A group may be below itself.
 class LinkGraph {
  public:
-  // Looks at the header of each object once. kInternal: what HDF5 says of the file `said`.
+  // Looks at the header of each object once. kInternal: HDF5's error for the file `said`.
   static absl::StatusOr<LinkGraph> Of(hid_t file, std::string_view said);
 
   const std::string& root() const { return root_; }

@@ -45,7 +45,7 @@ struct Place {
   std::string why;
 };
 
-// What the paths of the target lead to: now, or after a change that is only planned.
+// The objects of the target's paths: now, or after a change that is only planned.
 class TargetView {
  public:
   // The object at source_path gets the path `as`, and `gone` goes. All must outlive the view.
@@ -62,7 +62,7 @@ class TargetView {
   void SetPlan(Plan plan) { plan_ = std::move(plan); }
   void SetDone() { plan_.reset(); }
 
-  // Of what is planned to be copied it gives the original, which is of the source.
+  // For an object that is planned to be copied it gives the original, which is of the source.
   absl::StatusOr<Place> Find(const Referenced& from, const std::string& path) const;
   // Whether an object that is there stays there.
   absl::StatusOr<bool> KeepsObjectAt(const std::string& path) const;
@@ -77,13 +77,13 @@ class TargetView {
   std::optional<Plan> plan_;
 };
 
-// References that become null: by object, by what they led to, and by the reason.
+// References that become null: by object, by their old target, and by the reason.
 class Losses {
  public:
   // The object whose references come next.
   void set_object(std::string path) { object_ = std::move(path); }
   Lead Add(std::string leads_to, std::string why);
-  // The same, and remembers an object that is lost whatever the region. Columns of references have
+  // The same, and remembers an object that is lost with any region. Columns of references have
   // the same objects again and again.
   Lead AddObject(const Referenced& from, std::string leads_to, std::string why);
   // Counts one more of an object that is known from AddObject(). Else false.
@@ -97,11 +97,11 @@ class Losses {
 };
 
 // References of a restored object. One to the object or below it leads to the same of the copy; one
-// to anything else leads to what has one of its paths in the target, if that is of the same kind
-// and, for a region, large enough. Else it becomes null.
+// to another object leads to the object with one of its paths in the target, if that is of the
+// same kind and, for a region, large enough. Else it becomes null.
 class CopyMap final : public ReferenceMap {
  public:
-  // `inside`: the paths, by token, of what is copied to `copy_path` of the target. All must outlive
+  // `inside`: the paths, by token, of objects copied to `copy_path` of the target. All must outlive
   // it. A dry run makes nothing: the copy is not there.
   CopyMap(PathsOfFile& source, const absl::flat_hash_map<std::string, std::string>& inside,
           std::string copy_path, hid_t target, const TargetView& view, bool dry_run)
@@ -127,8 +127,8 @@ class CopyMap final : public ReferenceMap {
   Losses losses_;
 };
 
-// References of the rest of the target to what is replaced: they lead to what has its place then,
-// or become null. HDF5 frees their objects, and uses the space for others.
+// References of the rest of the target to replaced objects: they lead to the objects that take
+// their places, or become null. HDF5 frees the old objects, and uses the space for others.
 class ReplacedMap final : public ReferenceMap {
  public:
   // `gone` are tokens below `old`, which is at `path`.

@@ -13,7 +13,7 @@ namespace h5mirror::restore {
 
 enum class Access { kRead, kChange, kMake };
 
-// Errors: kFailedPrecondition another program has it; kInternal what HDF5 and the driver say.
+// Errors: kFailedPrecondition another program has it; kInternal the error of HDF5 and the driver.
 absl::StatusOr<hdf5::Handle> OpenFile(const tools::FileToOpen& file, Access access);
 
 // Closes it, with all that is open in it. The error is that of the close, which brings what was

@@ -18,14 +18,14 @@ enum class Absence { kNone, kMissing, kOtherFile, kOtherKind };
 // Invalid: there is none, or an external link leads away to it. `why` is set in any case.
 hdf5::Handle OpenHere(hid_t file, const std::string& path, H5I_type_t kind, Absence* why = nullptr);
 
-// What is at a path, and what is missing before it.
+// The object at a path, and the groups that are missing before it.
 struct PathState {
   bool is_there = false;
   H5L_info2_t link{};              // where it is there
   std::vector<std::string> makes;  // parents that are missing, outermost first
   std::string no_group;            // the parent that is no group, or lies in another file
 };
-// Errors: kInternal what HDF5 says. `said` is the file.
+// Errors: kInternal HDF5's error. `said` is the file.
 absl::StatusOr<PathState> LookAtPath(hid_t file, const std::string& path, const std::string& said);
 
 // A list for links that are made: with missing parents, and the name's character set.

@@ -43,9 +43,9 @@ class ReferenceMap {
   virtual absl::StatusOr<Lead> Find(const Referenced& from) = 0;
 };
 
-// Reads what `what` says has references of `from`, and writes it to `to` where a reference changes;
+// Reads the elements of `from` with references, by `what`, and writes them to `to` if one changes;
 // both may be the same object, with the same types. Without a valid `to` nothing is written. The
-// count is that of references that lead to a kObject. kInternal: what HDF5 says.
+// count is that of references that lead to a kObject. kInternal: HDF5's error.
 absl::StatusOr<uint64_t> RewriteReferences(hid_t from, hid_t to, const Surveyed& what,
                                            const std::string& said, ReferenceMap& map);
 

@@ -1,4 +1,4 @@
-// What --replace takes away, and references of the rest of the file to it.
+// The objects that --replace takes away, and references of the rest of the file to them.
 #ifndef H5MIRROR_H5RESTORE_REPLACED_H_
 #define H5MIRROR_H5RESTORE_REPLACED_H_
 
@@ -25,7 +25,7 @@ class Replaced {
   Replaced(hid_t target, std::string said, std::string path)
       : target_(target), said_(std::move(said)), path_(std::move(path)) {}
 
-  // Fills other_names and what `result` has of the old object.
+  // Fills other_names and the fields of `result` for the old object.
   absl::Status Look(tools::RestoreResult* result);
 
   // Reads all references of the rest of the file, and writes nothing. Fills led_over.
@@ -35,7 +35,7 @@ class Replaced {
   // Changes those that Try() found, and fills led_over anew.
   absl::Status LeadOver(const TargetView& view, tools::RestoreResult* result);
 
-  // Tokens of what no path leads to any more.
+  // Tokens of objects that no path leads to any more.
   const absl::flat_hash_set<std::string>& gone() const { return gone_; }
 
   // Objects below it that another link keeps.
@@ -45,7 +45,7 @@ class Replaced {
   };
   std::vector<Kept> KeptBelow() const;
 
-  // What became null, of the last of Try() and LeadOver().
+  // The references that became null, of the last of Try() and LeadOver().
   const std::vector<tools::LostReferences>& lost() const { return lost_; }
 
  private:

@@ -1,10 +1,10 @@
 // Brings an object, or attributes of one, from one open HDF5 file into another.
 //
-//   all references of the target to what is replaced are read: what can fail, fails here
+//   all references of the target to the replaced object are read: errors come here
 //   hidden name  <- H5Ocopy() or H5Lcopy()     nothing that is there has changed
-//   old name     -> second hidden name         of what is replaced
+//   old name     -> second hidden name         of the replaced object
 //   hidden name  -> the object's own name
-//   references of the copy, then those of other objects to what was replaced
+//   references of the copy, then those of other objects to the replaced object
 //   second hidden name is removed
 //
 // All of it lies before the caller's one flush. If a step fails, the steps before are taken back.
@@ -28,10 +28,10 @@ struct Ends {
   std::string target_said;
 };
 
-// What an error leaves of the target, as HDF5 has it in memory.
+// The state of the target after an error, as HDF5 has it in memory.
 enum class Left {
   kUntouched,
-  kTakenBack,  // it is changed, and has what it had
+  kTakenBack,  // its bytes changed, and it has the objects that it had
   kTorn,       // it must not be flushed
 };
 
@@ -39,7 +39,7 @@ enum class Left {
 //                              for attributes.
 //         kAlreadyExists       it is there, and the job does not replace.
 //         kFailedPrecondition  there is no place for it, or a filter is missing.
-//         kInternal            what HDF5 says.
+//         kInternal            HDF5's error.
 absl::StatusOr<tools::RestoreResult> RestoreObject(const Ends& ends, const tools::RestoreJob& job,
                                                    Left* left);
 // The same of job.attributes.

@@ -13,7 +13,7 @@ namespace h5mirror::restore {
 
 // Whether the object, which `what` is of, has a dimension scale that is not among the `inside`
 // tokens. Such a scale stays in the target, and its own list (REFERENCE_LIST) does not get the
-// copy. kInternal: what HDF5 says of `said`.
+// copy. kInternal: HDF5's error for `said`.
 absl::StatusOr<bool> HasScalesOutside(hid_t object, const Surveyed& what,
                                       const absl::flat_hash_map<std::string, std::string>& inside,
                                       const std::string& said);

@@ -1,4 +1,4 @@
-// What lies in and below an object: names, sizes, and where references are.
+// The contents of an object and of all below it: names, sizes, and the places of references.
 #ifndef H5MIRROR_H5RESTORE_SURVEY_H_
 #define H5MIRROR_H5RESTORE_SURVEY_H_
 
@@ -48,7 +48,7 @@ struct Survey {
   bool has_names_outside() const;  // one of its objects
 };
 
-// Goes through hard links only. `what` names the object for messages. kInternal: what HDF5 says.
+// Goes through hard links only. `what` names the object for messages. kInternal: HDF5's error.
 absl::StatusOr<Survey> TakeSurvey(hid_t object, std::string_view what);
 
 // "/a" and "b" are "/a/b"; "." is the object itself.

@@ -37,7 +37,7 @@
 
 namespace h5mirror::hdf5 {
 
-// What HDF5 sees of an open file. It owns the file, and frees it by ByteDriver's Close().
+// HDF5's handle of an open file. It owns the file, and frees it by ByteDriver's Close().
 struct ByteFile : H5FD_t {
   ByteFile() : H5FD_t{} {}
   haddr_t eoa = 0;  // the end of the addresses that HDF5 has given out

@@ -1,4 +1,4 @@
-// What the read-only driver reads from.
+// The bytes that the read-only driver reads.
 #ifndef H5MIRROR_HDF5_BYTE_SOURCE_H_
 #define H5MIRROR_HDF5_BYTE_SOURCE_H_
 
@@ -21,7 +21,7 @@ class ByteSource {
   virtual absl::Status Read(uint64_t offset, absl::Span<char> out) = 0;
 };
 
-// What of a file HDF5 reads a range as. It uses one word for several things (H5FDdevelop.h).
+// HDF5's kind of a range that it reads. It uses one word for several things (H5FDdevelop.h).
 enum class ReadKind : uint8_t {
   kSuperblock,
   kObjectHeader,   // or a header of another structure, which has a signature

@@ -4,7 +4,7 @@
 // Source: HDF5 File Format Specification, version 3.0: III.A.1 (B-trees), III.B (symbol table
 // nodes), III.D (local heaps), III.E (global heaps), IV.A (object headers). Only files with
 // addresses and lengths of 8 bytes, which all but the exotic ones have. Every function takes bytes
-// that may be anything, and returns nothing rather than what is not there.
+// that may be anything, and returns nothing rather than a wrong value.
 #ifndef H5MIRROR_HDF5_FORMAT_H_
 #define H5MIRROR_HDF5_FORMAT_H_
 
@@ -35,7 +35,7 @@ struct SymbolTable {
   uint64_t heap_address = 0;
   bool operator==(const SymbolTable&) const = default;
 };
-// What one chunk of messages of a version 1 object header holds.
+// The content of one chunk of messages of a version 1 object header.
 struct HeaderMessages {
   std::optional<SymbolTable> symbol_table;
   std::vector<Extent> continuations;

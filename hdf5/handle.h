@@ -37,7 +37,7 @@ class Handle {
   hid_t id_ = H5I_INVALID_HID;
 };
 
-// What HDF5's error stack says: the deepest message, behind "what: ". Clears the stack.
+// The deepest message of HDF5's error stack, behind "what: ". Clears the stack.
 // kInternal; kDataLoss and others come from a driver by way of the caller.
 absl::Status ErrorOf(std::string_view what);
 
@@ -50,12 +50,12 @@ absl::StatusOr<Handle> Own(hid_t id, std::string_view what);
 // ErrorOf(what) where `code` is negative.
 absl::Status Check(herr_t code, std::string_view what);
 
-// Gives back what values in memory point to, after a read of all of `space`.
+// Frees the memory that values point to, after a read of all of `space`.
 absl::Status Reclaim(hid_t type, hid_t space, void* values);
 
 // Keeps HDF5 from printing its error stacks, in this process and for good; errors of ours carry
 // them. Also takes HDF5_DRIVER and HDF5_VOL_CONNECTOR out of the environment: a tool opens files
-// with its own driver, whatever the programs around it do. Call it before any other H5 function.
+// with its own driver, in any environment. Call it before any other H5 function.
 absl::Status StartLibrary();
 
 }  // namespace h5mirror::hdf5

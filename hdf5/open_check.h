@@ -18,7 +18,7 @@ struct OpenedObjects {
 // type, space, creation properties and the index of its chunks; no raw data, and no variable-length
 // values. Not thread-safe.
 //
-// Errors: those of the source; kInternal names the object and says what HDF5 says.
+// Errors: those of the source; kInternal names the object and has HDF5's error.
 absl::StatusOr<OpenedObjects> OpenAllObjects(ByteSource& source);
 
 }  // namespace h5mirror::hdf5

@@ -32,6 +32,9 @@ struct CutRequest {
   // With kSync: at this time, or when the store closes, the newest durable cut becomes a version,
   // unless a newer version was made before. Does not survive a crash.
   absl::Time version_at = absl::InfiniteFuture();
+  // With kCommit: the cut becomes a version even if it changed nothing, unless the newest version
+  // is of the same cut of the group.
+  std::optional<GroupCut> group;
 };
 
 // The result of MakeVersion().
@@ -47,6 +50,31 @@ struct DurableCut {
   VersionNumber version = 0;  // the newest version, when the cut is a commit
   bool unchanged = false;     // the commit changed no bytes and made no version
   bool stopped = false;       // the commit made no version, as Store::StopHistory() was called
+};
+
+// Asked now and then by a call that may take long: true ends it with kCancelled. Null: it is not
+// asked.
+using IsCancelled = std::function<bool()>;
+
+// Whether Promote() makes the version, or only says what it would do.
+enum class PromoteMode : uint8_t { kMake, kTry };
+
+// The arguments of Promote().
+struct PromoteRequest {
+  VersionNumber version = 0;  // of the fork; 0: its newest
+  Provenance provenance;      // comment empty: "promotion of NAME@VERSION"
+  std::array<uint8_t, 16> request_id{};
+  PromoteMode mode = PromoteMode::kMake;
+  IsCancelled is_cancelled = nullptr;
+};
+
+// The result of Promote().
+struct Promotion {
+  VersionInfo version;  // that was made; where none was, the newest one
+  // The file has these bytes already: nothing was made.
+  bool unchanged = false;
+  VersionNumber promoted = 0;    // the version of the fork
+  uint64_t differing_bytes = 0;  // at most so many differ; 0 also of a repeated request
 };
 
 // How a session ended.
@@ -257,6 +285,8 @@ class File {
   virtual absl::StatusOr<VersionInfo> FindVersionBack(int64_t back) = 0;
   virtual absl::StatusOr<VersionInfo> FindVersionAt(absl::Time time) = 0;
   virtual absl::StatusOr<VersionInfo> FindVersionTagged(std::string_view tag) = 0;
+  // The newest version that has the `id` and the `number` of `cut`.
+  virtual absl::StatusOr<VersionInfo> FindVersionOfGroup(const GroupCut& cut) = 0;
 
   // Gives `version` (0: the newest) a tag. Returns the version that had the tag before (0: none).
   // Durable when it returns.
@@ -297,6 +327,23 @@ class File {
   // written meanwhile, try again.
   virtual absl::StatusOr<VersionInfo> Rollback(VersionNumber version, const Provenance& provenance,
                                                const std::array<uint8_t, 16>& request_id) = 0;
+
+  // The version that the file began with, as a fork of another one; nullopt: it is no fork. From
+  // the disk, unlike that of Info().
+  virtual absl::StatusOr<std::optional<SourceVersion>> ForkedFrom() { return std::nullopt; }
+
+  // Makes a new version with the content of a version of `fork`, a fork of this file, if the newest
+  // version here is the one that was forked or was promoted from it last. Only what differs is
+  // staged. Durable when it returns; the head follows in the background. `request_id` makes a
+  // repeat harmless. The caller makes sure that no session writes the file.
+  // Errors: kAborted             the file has a newer version or cut; the message names it.
+  //         kFailedPrecondition  `fork` is no fork of this file; a session writes the file.
+  //         kUnavailable         the file was written meanwhile: try again.
+  //         kCancelled           as IsCancelled says.
+  //         those of OpenVersion() for the fork's version.
+  virtual absl::StatusOr<Promotion> Promote(File& /*fork*/, const PromoteRequest&) {
+    return absl::UnimplementedError("this file takes no promotions");
+  }
 
   // A prune that drops `versions` and goes on with an earlier prune that was not finished. Numbers
   // that do not exist, and those from OldestNeeded() on, are left out. kFailedPrecondition: another

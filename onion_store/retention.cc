@@ -14,7 +14,29 @@ std::string Period(const char* format, absl::Time time) {
   return absl::FormatTime(format, time, absl::UTCTimeZone());
 }
 
+// Members of one group cut have one client time, and server times that differ by milliseconds: they
+// are to be of one hour all the same. A clock that is wrong counts for nothing.
+absl::Time TimeOf(const VersionInfo& version) {
+  constexpr absl::Duration kSkewMax = absl::Minutes(1);
+  const absl::Time client = version.provenance.client_time;
+  const bool is_near = version.group && client != absl::InfinitePast() &&
+                       absl::AbsDuration(client - version.server_time) <= kSkewMax;
+  return is_near ? client : version.server_time;
+}
+
 }  // namespace
+
+bool GroupGuard::Keeps(const VersionInfo& version) {
+  if (is_done_ || !version.group) return false;
+  const GroupCut& group = *version.group;
+  if (!newest_ || newest_->id != group.id) {
+    is_done_ = newest_ && newest_->whole_number > 0;
+    if (is_done_) return false;
+    newest_ = group;
+  }
+  is_done_ = group.number <= newest_->whole_number;
+  return group.number >= newest_->whole_number;
+}
 
 bool RetentionPolicy::empty() const {
   return keep_last == 0 && keep_hourly == 0 && keep_daily == 0 && keep_weekly == 0 &&
@@ -64,9 +86,10 @@ Retention::Retention(RetentionPolicy policy)
                   ""}}}) {}
 
 std::vector<std::string> Retention::ReasonsToKeep(const VersionInfo& version) {
+  const absl::Time time = TimeOf(version);
   std::vector<std::string> reasons;
   if (!newest_) {
-    newest_ = version.server_time;
+    newest_ = time;
     reasons.push_back("newest");
   }
   if (last_left_ > 0) {
@@ -75,14 +98,13 @@ std::vector<std::string> Retention::ReasonsToKeep(const VersionInfo& version) {
   }
   for (Bucket& bucket : buckets_) {
     if (bucket.left == 0) continue;
-    std::string period = bucket.period_of(version.server_time);
+    std::string period = bucket.period_of(time);
     if (period == bucket.last) continue;
     bucket.last = std::move(period);
     --bucket.left;
     reasons.push_back(bucket.reason);
   }
-  if (policy_.keep_within > absl::ZeroDuration() &&
-      version.server_time >= *newest_ - policy_.keep_within) {
+  if (policy_.keep_within > absl::ZeroDuration() && time >= *newest_ - policy_.keep_within) {
     reasons.push_back("within");
   }
   for (const std::string& tag : version.tags) {
@@ -91,6 +113,7 @@ std::vector<std::string> Retention::ReasonsToKeep(const VersionInfo& version) {
       reasons.push_back(StrCat("tag ", tag));
     }
   }
+  if (group_guard_.Keeps(version)) reasons.emplace_back("group");
   return reasons;
 }
 

@@ -33,13 +33,25 @@ struct RetentionPolicy {
 // kInvalidArgument: the policy is empty, a number is negative, or a tag breaks CheckTag().
 absl::Status CheckPolicy(const RetentionPolicy& policy);
 
+// Keeps what a group needs to have a cut that is whole: of each open of the file, from the newest
+// on, the versions since the cut that was whole as the newest of them tells; and nothing of the
+// opens before one that has such a cut. Asked for each version once, newest first. Not thread-safe.
+class GroupGuard {
+ public:
+  bool Keeps(const VersionInfo& version);
+
+ private:
+  std::optional<GroupCut> newest_;  // of the open that is looked at
+  bool is_done_ = false;
+};
+
 // Asked for each version once, newest first. Not thread-safe.
 class Retention {
  public:
   explicit Retention(RetentionPolicy policy);
 
   // Why `version` is retained, in the order of the policy: "newest", "last", "hourly", ...,
-  // "within", "tag NAME". Empty: it is not retained.
+  // "within", "tag NAME"; then "group". Empty: it is not retained.
   std::vector<std::string> ReasonsToKeep(const VersionInfo& version);
 
  private:
@@ -55,6 +67,7 @@ class Retention {
   std::optional<absl::Time> newest_;
   int64_t last_left_;
   std::array<Bucket, 5> buckets_;
+  GroupGuard group_guard_;
 };
 
 }  // namespace h5mirror::store

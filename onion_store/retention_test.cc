@@ -76,6 +76,43 @@ TEST(RetentionTest, KeepsTheNewestWhateverThePolicy) {
   EXPECT_THAT(Kept({.keep_last = 1}, {}), IsEmpty());
 }
 
+VersionInfo OfGroup(VersionInfo info, uint8_t id, uint64_t number, uint64_t whole) {
+  info.group = GroupCut{.id = {id}, .number = number, .whole_number = whole, .members = {}};
+  return info;
+}
+
+TEST(RetentionTest, KeepsAGroupsCutsFromTheWholeOneOn) {
+  const std::vector<VersionInfo> versions = {OfGroup(At(1, "2026-01-01T00:00:00Z"), 1, 1, 0),
+                                             OfGroup(At(2, "2026-01-01T00:01:00Z"), 1, 2, 1),
+                                             OfGroup(At(3, "2026-01-01T00:02:00Z"), 1, 3, 1),
+                                             OfGroup(At(4, "2026-01-01T00:03:00Z"), 1, 4, 2)};
+  EXPECT_THAT(Kept({.keep_last = 1}, versions),
+              ElementsAre("4: newest last group", "3: group", "2: group"));
+}
+
+TEST(RetentionTest, KeepsTheGroupBeforeWhereTheNewestHasNothingWhole) {
+  const std::vector<VersionInfo> versions = {OfGroup(At(1, "2026-01-01T00:00:00Z"), 1, 1, 0),
+                                             OfGroup(At(2, "2026-01-01T00:01:00Z"), 1, 2, 1),
+                                             OfGroup(At(3, "2026-01-01T00:02:00Z"), 1, 3, 2),
+                                             OfGroup(At(4, "2026-01-01T00:03:00Z"), 2, 1, 0)};
+  EXPECT_THAT(Kept({.keep_last = 1}, versions),
+              ElementsAre("4: newest last group", "3: group", "2: group"));
+}
+
+TEST(RetentionTest, MembersOfOneCutAreOfOneHour) {
+  VersionInfo before = OfGroup(At(2, "2026-01-01T00:59:59.999Z"), 1, 2, 2);
+  VersionInfo after = OfGroup(At(2, "2026-01-01T01:00:00.001Z"), 1, 2, 2);
+  before.provenance.client_time = after.provenance.client_time = before.server_time;
+  const VersionInfo old = OfGroup(At(1, "2026-01-01T00:30:00Z"), 1, 1, 0);
+  for (const VersionInfo& newest : {before, after}) {
+    EXPECT_THAT(Kept({.keep_hourly = 2}, {old, newest}), ElementsAre("2: newest hourly group"));
+  }
+  // A clock that is wrong decides nothing.
+  after.provenance.client_time += absl::Hours(24);
+  EXPECT_THAT(Kept({.keep_hourly = 2}, {old, after}),
+              ElementsAre("2: newest hourly group", "1: hourly"));
+}
+
 TEST(RetentionTest, RefusesAPolicyThatKeepsNothingOrMeansNothing) {
   EXPECT_TRUE(absl::IsInvalidArgument(CheckPolicy({})));
   EXPECT_TRUE(absl::IsInvalidArgument(CheckPolicy({.keep_last = 3, .keep_daily = -1})));

@@ -3,6 +3,7 @@
 #ifndef H5MIRROR_ONION_STORE_STORE_H_
 #define H5MIRROR_ONION_STORE_STORE_H_
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -48,7 +49,10 @@ struct StoreOptions {
   HeadOwner owner_of_heads = HeadOwner::kServer;
   // How many bytes of the disk the pinned cuts of one file may take. Beyond this the oldest expire.
   uint64_t snapshot_max_bytes = uint64_t{1} << 30;
-  // Threads that sync and apply. 0: Store::RunBackground() does this work.
+  // A segment of the stage that would grow beyond this is followed by a new one.
+  uint64_t stage_segment_bytes = uint64_t{64} << 30;
+  // Threads that make cuts durable, and as many that apply them; more where some hang. 1: one
+  // thread does both. 0: Store::RunBackground() does this work.
   int background_threads = 2;
 };
 
@@ -72,6 +76,16 @@ struct RemovedFile {
   uint64_t tags = 0;  // of its versions; 0 also where they are not known
   Provenance who;     // of the removal: users, host, program, pid
   std::string owner;  // of the file, "unix:anna"; empty: it has none
+};
+
+// The arguments of Fork().
+struct ForkRequest {
+  Provenance provenance;  // comment empty: "fork of NAME@VERSION"
+  std::array<uint8_t, 16> request_id{};
+  // Of the new file: its owner, and who may read its head. `mode_bits` is not looked at: the head
+  // gets the mode that the other file's has.
+  LocalAccess access = {};
+  IsCancelled is_cancelled = nullptr;
 };
 
 // Thread-safe. Locks the root while it lives.
@@ -112,6 +126,19 @@ class Store {
   // leaves no trace unless it gets a cut. `page_size_bytes` 0: the option's.
   virtual absl::StatusOr<std::shared_ptr<File>> OpenOrCreateFile(std::string_view name,
                                                                  uint32_t page_size_bytes) = 0;
+
+  // Makes a new file `new_name`, whose version 1 has the content of `version` (0: the newest) of
+  // `source`, a file of this store. The two share nothing that either could change. Durable when it
+  // returns. `request_id` makes a repeat harmless. The source may be written meanwhile. The caller
+  // makes sure that no session writes the new name.
+  // Errors: kInvalidArgument  as OpenOrCreateFile().
+  //         kAlreadyExists    the name is taken.
+  //         kCancelled        as IsCancelled says; nothing was made.
+  //         those of File::OpenVersion() and of reading it.
+  virtual absl::StatusOr<VersionInfo> Fork(File& /*source*/, VersionNumber /*version*/,
+                                           std::string_view /*new_name*/, const ForkRequest&) {
+    return absl::UnimplementedError("this store makes no forks");
+  }
 
   // At most `limit` mirrored files below `directory` ("": the root), recursively, in byte order of
   // their names, from the first name after `after_name` on.

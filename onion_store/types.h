@@ -75,6 +75,37 @@ struct Provenance {
   bool operator==(const Provenance&) const = default;
 };
 
+// How a version got bytes that another file of the store had.
+enum class SourceKind : uint8_t {
+  kFork = 1,       // the file begins with it: Store::Fork()
+  kPromotion = 2,  // File::Promote()
+};
+
+// The version of another file that a version has its bytes from.
+struct SourceVersion {
+  SourceKind kind = SourceKind::kFork;
+  FileId file_id{};  // of the other file
+  std::string name;  // its name then
+  VersionNumber version = 0;
+  CutNumber cut = 0;
+  absl::Time time;  // when it was taken over, by the server's clock
+  std::string claimed_user;
+  std::string verified_user;  // as in Provenance
+  bool operator==(const SourceVersion&) const = default;
+};
+
+// A cut of all members of a family, split or multi file, as one member knows it; see GroupCut in
+// proto/h5mirror/v1/types.proto.
+struct GroupCut {
+  std::array<uint8_t, 16> id{};  // of one open of the file
+  uint64_t number = 0;           // 1, 2, 3, ... of that open
+  uint64_t whole_number = 0;     // the newest one of that open that was whole by then; 0: none
+  // Of the first member: all of them, itself first; of another one: the first member.
+  std::vector<std::string> members;
+  bool IsOfSameCut(const GroupCut& other) const { return id == other.id && number == other.number; }
+  bool operator==(const GroupCut&) const = default;
+};
+
 struct VersionInfo {
   VersionNumber version = 0;
   CutNumber cut = 0;
@@ -85,6 +116,10 @@ struct VersionInfo {
   uint64_t changed_bytes = 0;
   int64_t generation = 0;
   std::vector<std::string> tags;  // in byte order
+  // Of a fork or a promotion; lists of versions leave it out.
+  std::optional<SourceVersion> source = std::nullopt;
+  // Of a member of a family, split or multi file. Lists of versions leave its `members` out.
+  std::optional<GroupCut> group = std::nullopt;
 };
 
 // A cut that readers can pin.
@@ -98,6 +133,7 @@ struct CutInfo {
   VersionNumber version = 0;   // with the same bytes, when the cut was pinned; 0: none
   uint64_t written_bytes = 0;  // by all cuts from the open of the file in the store to this one
   SessionId writer{};          // the session whose cut it is; all zero: not known
+  bool of_group = false;       // it, or the newest version, has a GroupCut
 };
 
 // The place of pages of a version.
@@ -181,6 +217,8 @@ struct FileInfo {
   uint64_t history_bytes = 0;
   std::optional<CheckInfo> last_check;  // nullopt: never compared
   std::string owner;                    // "unix:anna"; empty: it has none
+  // What it began as a fork of; it stays when version 1 is dropped. nullopt: it is no fork.
+  std::optional<SourceVersion> forked_from = std::nullopt;
 };
 
 // Whose file it is.

@@ -75,6 +75,11 @@ class Follow final : public FollowStream {
 
 enum class Repeat { kNever, kOnceIfUnavailable };
 
+// Without an id the server cannot tell a repeat from a second request.
+Repeat RepeatUnder(const std::string& request_id) {
+  return request_id.empty() ? Repeat::kNever : Repeat::kOnceIfUnavailable;
+}
+
 class ClientImpl final : public Client {
  public:
   ClientImpl(ClientOptions options, std::shared_ptr<grpc::Channel> channel)
@@ -148,19 +153,30 @@ class ClientImpl final : public Client {
   }
 
   absl::StatusOr<v1::Version> RollbackVersion(const v1::RollbackVersionRequest& request) override {
-    // Without an id the server cannot tell a repeat from a second rollback.
-    const Repeat repeat =
-        request.request_id().empty() ? Repeat::kNever : Repeat::kOnceIfUnavailable;
     H5M_ASSIGN_OR_RETURN(v1::RollbackVersionResponse response,
-                         Call(*versions_, &v1::Versions::Stub::RollbackVersion, request, repeat));
+                         Call(*versions_, &v1::Versions::Stub::RollbackVersion, request,
+                              RepeatUnder(request.request_id())));
     return std::move(*response.mutable_version());
+  }
+
+  absl::StatusOr<v1::Version> ForkVersion(const v1::ForkVersionRequest& request,
+                                          absl::Duration timeout) override {
+    H5M_ASSIGN_OR_RETURN(v1::ForkVersionResponse response,
+                         Call(*versions_, &v1::Versions::Stub::ForkVersion, request,
+                              RepeatUnder(request.request_id()), timeout));
+    return std::move(*response.mutable_version());
+  }
+
+  absl::StatusOr<v1::PromoteVersionResponse> PromoteVersion(
+      const v1::PromoteVersionRequest& request, absl::Duration timeout) override {
+    return Call(*versions_, &v1::Versions::Stub::PromoteVersion, request,
+                RepeatUnder(request.request_id()), timeout);
   }
 
   absl::StatusOr<v1::CommitVersionResponse> CommitVersion(const v1::CommitVersionRequest& request,
                                                           absl::Duration timeout) override {
-    const Repeat repeat =
-        request.request_id().empty() ? Repeat::kNever : Repeat::kOnceIfUnavailable;
-    return Call(*versions_, &v1::Versions::Stub::CommitVersion, request, repeat, timeout);
+    return Call(*versions_, &v1::Versions::Stub::CommitVersion, request,
+                RepeatUnder(request.request_id()), timeout);
   }
 
   absl::StatusOr<v1::MirrorCheck> RecordCheck(const v1::RecordCheckRequest& request) override {

@@ -79,6 +79,11 @@ class Client {
   virtual absl::StatusOr<v1::TagVersionResponse> TagVersion(const v1::TagVersionRequest&) = 0;
   virtual absl::StatusOr<v1::UntagVersionResponse> UntagVersion(const v1::UntagVersionRequest&) = 0;
   virtual absl::StatusOr<v1::Version> RollbackVersion(const v1::RollbackVersionRequest&) = 0;
+  // `timeout`: either may cost a copy of the file.
+  virtual absl::StatusOr<v1::Version> ForkVersion(const v1::ForkVersionRequest&,
+                                                  absl::Duration timeout) = 0;
+  virtual absl::StatusOr<v1::PromoteVersionResponse> PromoteVersion(
+      const v1::PromoteVersionRequest&, absl::Duration timeout) = 0;
   // `timeout` must exceed the request's own wait.
   virtual absl::StatusOr<v1::CommitVersionResponse> CommitVersion(const v1::CommitVersionRequest&,
                                                                   absl::Duration timeout) = 0;

@@ -42,7 +42,7 @@ struct ClientOptions {
   bool loopback = false;  // 127.0.0.0/8, ::1, localhost or a Unix socket
 };
 
-// Fills what is unset from H5MIRROR_SERVER, then client.toml in ~/.config/h5mirror and
+// Fills unset fields from H5MIRROR_SERVER, then client.toml in ~/.config/h5mirror and
 // /etc/h5mirror (keys `server`, `ca`, `token`, `root`; `ca.pem`, `token`, `client.pem` with
 // `client.key` beside it are used when they exist), then 127.0.0.1:7447. In each directory, the
 // token of a login at that server (LoginToken()) goes before its other one. A token is refused

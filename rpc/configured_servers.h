@@ -1,5 +1,5 @@
-// The servers that the user has configured. A token goes to no other server, whatever a file's
-// record says: any user with write access beside a file could name any server.
+// The servers that the user has configured. A token goes to no other server, also if a file's
+// record names one: any user with write access beside a file could write that name.
 #ifndef H5MIRROR_RPC_CONFIGURED_SERVERS_H_
 #define H5MIRROR_RPC_CONFIGURED_SERVERS_H_
 

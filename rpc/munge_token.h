@@ -23,7 +23,7 @@ inline constexpr absl::Duration kMungeRenewal = absl::Minutes(1);
 // its own asks it, with all signals blocked, and goes on without us if munged hangs. At most 4 such
 // threads run in a process. After an error munged is not asked again for 5 s. Works in a forked
 // child.
-// Errors: kFailedPrecondition  there is no libmunge; the message says what to install.
+// Errors: kFailedPrecondition  there is no libmunge; the message names the package.
 //         kUnavailable         munged does not answer.
 absl::StatusOr<std::string> MakeMungeToken(std::string_view source, const std::string& target,
                                            absl::Duration wait_max = absl::Seconds(5));

@@ -38,7 +38,8 @@ absl::StatusOr<TimeSpec> ParseTimeSpec(std::string_view text, absl::TimeZone zon
 
 // The time in UTC, "2026-11-03T13:00:00Z".
 std::string UtcText(absl::Time time);
-// What a time with a local_text means: "yesterday is 2026-11-02T23:00:00Z to 2026-11-03T23:00:00Z".
+// The meaning of a time with a local_text: "yesterday is 2026-11-02T23:00:00Z to
+// 2026-11-03T23:00:00Z".
 std::string MeaningOf(const TimeSpec& spec);
 
 }  // namespace h5mirror::rpc

@@ -10,7 +10,7 @@
 
 namespace h5mirror::rpc {
 
-// What the words name: a moment, a day, or a time of a day.
+// The meaning of the words: a moment, a day, or a time of a day.
 struct SpokenTime {
   std::optional<absl::Time> moment = std::nullopt;
   absl::CivilDay day = {};

@@ -44,7 +44,7 @@ using RangeReader = std::function<absl::Status(uint64_t offset, uint64_t length,
 RangeReader RangesOf(Client& client, std::string name, const v1::Version& version);
 
 // The checks of RangesOf(), for other readers of ReadVersion's answers.
-// Errors: kDataLoss           the bytes are not what the server sent.
+// Errors: kDataLoss           the bytes were damaged on the way.
 //         kFailedPrecondition it is another version than `version`: the file was made again.
 absl::Status CheckAnswer(const v1::ReadVersionResponse& answer, const v1::Version& version);
 

@@ -13,6 +13,7 @@
 #include "base/utf8.h"
 #include "onion_store/store.h"
 #include "server/door/auth.h"
+#include "server/root_env.h"
 
 namespace h5mirror::server {
 namespace {
@@ -26,7 +27,7 @@ absl::StatusOr<std::unique_ptr<Authenticator>> LoadAuthenticator(const Config& c
   return authenticator;
 }
 
-// Whose the file is: as the question says, or the root. A server may go on meanwhile: a look at a
+// The file's owner, as the question or the root has it. A server may go on meanwhile: a look at a
 // directory changes nothing.
 absl::StatusOr<store::FileOwner> OwnerFor(const Config& config, const AccessQuestion& question) {
   if (question.owner == "nobody") return store::FileOwner{true, ""};
@@ -34,7 +35,8 @@ absl::StatusOr<store::FileOwner> OwnerFor(const Config& config, const AccessQues
     H5M_RETURN_IF_ERROR(CheckKindOfOwner(question.owner));
     return store::FileOwner{true, question.owner};
   }
-  const auto tree = Env::Posix().OpenTree(config.root);
+  H5M_ASSIGN_OR_RETURN(const RootEnv root, RootEnv::Open(config, nullptr));
+  const auto tree = root.env().OpenTree(config.root);
   const auto found = tree.ok() ? store::ReadOwner(**tree, question.file)
                                : absl::StatusOr<store::FileOwner>(tree.status());
   if (found.ok()) return found;
@@ -102,8 +104,8 @@ absl::StatusOr<std::vector<Principal>> FindCallers(const Config& config, std::st
   std::vector<Principal> callers;
   H5M_RETURN_IF_ERROR(AddUser(std::string(plain), may_be(Principal::Issuer::kUnix),
                               may_be(Principal::Issuer::kMunge) && config.HasMunge(), &callers));
-  // Whose certificates there are is known to the authority only; and the logins to the issuer,
-  // which puts the groups into each token.
+  // Only the authority knows the users with certificates. Only the issuer knows those with logins,
+  // and puts the groups into each token.
   for (const auto& [each, is_known] :
        {std::pair(Principal::Issuer::kCertificate, config.HasClientCertificates()),
         std::pair(Principal::Issuer::kJwt, config.HasLogins())}) {

@@ -1,4 +1,4 @@
-// `h5mirrord access check`: what the [[access]] tables and the tokens say, without a server.
+// `h5mirrord access check`: the rights by the [[access]] tables and the tokens, without a server.
 #ifndef H5MIRROR_SERVER_ACCESS_CHECK_H_
 #define H5MIRROR_SERVER_ACCESS_CHECK_H_
 

@@ -19,6 +19,7 @@
 #include "onion_store/store.h"
 #include "server/door/front_door.h"
 #include "server/mirror_server.h"
+#include "server/root_env.h"
 #include "server/settings/logging.h"
 #include "server/settings/memory.h"
 #include "server/settings/secret_file.h"
@@ -56,6 +57,24 @@ std::string_view WayOut(ExitCode code) {
   return "";
 }
 
+// Another server may have the root already. So nothing is finished, given back or waited for.
+[[noreturn]] void StopFenced(const std::string& why) {
+  spdlog::critical("fenced: {}. Nothing that was acked is lost. Stopping at once", why);
+  spdlog::default_logger_raw()->flush();
+  sd_notify(0, "STOPPING=1\nSTATUS=fenced off from the root");
+  _Exit(static_cast<int>(ExitCode::kFenced));
+}
+
+ExitCode CodeOfRootError(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kInvalidArgument:
+      return ExitCode::kUsage;
+    default:
+      return CodeOfStoreError(status);
+  }
+}
+
 store::StoreOptions OptionsFor(const Config& config) {
   store::StoreOptions options;
   options.root = config.root;
@@ -79,10 +98,15 @@ absl::Status WritePortFile(const std::filesystem::path& path, const Config& conf
     const bool is_unix = config.listen[i].reach == Reach::kUnixSocket;
     StrAppend(&lines, is_unix ? server.addresses()[i] : StrCat(server.ports()[i]), "\n");
   }
+  for (size_t i = 0; i < config.http_listen.size(); ++i) {
+    const bool is_unix = config.http_listen[i].reach == Reach::kUnixSocket;
+    StrAppend(&lines,
+              "http:", is_unix ? server.http_addresses()[i] : StrCat(server.http_ports()[i]), "\n");
+  }
   return ReplaceSecretFile(path, lines);
 }
 
-// Half of what systemd's WatchdogSec allows; a minute where it does not watch.
+// Half of systemd's WatchdogSec; a minute if it does not watch.
 absl::Duration WatchdogPeriod() {
   uint64_t watchdog_us = 0;
   if (sd_watchdog_enabled(0, &watchdog_us) <= 0) return absl::Minutes(1);
@@ -164,7 +188,7 @@ int WaitForStop(const Config& config, const std::filesystem::path& config_file,
   }
 }
 
-// A second signal ends the process where it stands: what was acked durable is durable. Also
+// A second signal ends the process where it stands: cuts that were acked durable are durable. Also
 // keeps systemd's watchdog quiet while the work in hand is finished.
 void StopAtOnceOnSignal() {
   std::thread([] {
@@ -208,6 +232,27 @@ void BlockSignals() {
   signal(SIGXFSZ, SIG_IGN);  // A write beyond `ulimit -f` fails then, and ends its session only.
 }
 
+namespace {
+
+void LogStart(const Config& config, const MirrorServer& server) {
+  std::string addresses;
+  for (const std::string& address : server.addresses()) {
+    StrAppend(&addresses, addresses.empty() ? "" : ", ", address);
+  }
+  for (const std::string& address : server.http_addresses()) {
+    StrAppend(&addresses, ", HTTP on ", address);
+  }
+  const bool wants_tokens = config.HasTokens() || config.HasLogins() || config.HasMunge();
+  spdlog::info("h5mirrord {} serves {} on {}{}{}", kVersion, config.root.string(), addresses,
+               config.HasTls() ? ", TLS" : "",
+               config.access.empty() ? (wants_tokens ? ", tokens wanted" : "")
+               : wants_tokens        ? ", tokens or users wanted, access by tables"
+                                     : ", access by tables");
+  for (const std::string& warning : WarningsOf(config)) spdlog::warn("{}", warning);
+}
+
+}  // namespace
+
 ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
                    const std::filesystem::path& config_file) {
   if (const absl::Status status = StartLogging(config); !status.ok()) {
@@ -219,7 +264,12 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
     return ExitCode::kUsage;
   }
   RaiseDescriptorLimit();
-  auto store = store::Store::Open(Env::Posix(), OptionsFor(config));
+  auto root = RootEnv::Open(config, StopFenced);
+  if (!root.ok()) {
+    spdlog::error("{}", ToStd(root.status().message()));
+    return CodeOfRootError(root.status());
+  }
+  auto store = store::Store::Open(root->env(), OptionsFor(config));
   if (!store.ok()) {
     const ExitCode code = CodeOfStoreError(store.status());
     spdlog::error("root = \"{}\": {}{}", config.root.string(), ToStd(store.status().message()),
@@ -227,7 +277,7 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
     return code;
   }
   StoreClock clock(**store);
-  auto server = MirrorServer::Start(config, **store, clock);
+  auto server = MirrorServer::Start(config, **store, clock, root->env());
   if (!server.ok()) {
     spdlog::error("{}", ToStd(server.status().message()));
     return absl::IsUnavailable(server.status()) ? ExitCode::kCannotListen : ExitCode::kUsage;
@@ -236,17 +286,8 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
     spdlog::error("--port-file: {}", ToStd(status.message()));
     return ExitCode::kUsage;
   }
-  std::string addresses;
-  for (const std::string& address : (*server)->addresses()) {
-    StrAppend(&addresses, addresses.empty() ? "" : ", ", address);
-  }
-  const bool wants_tokens = config.HasTokens() || config.HasLogins() || config.HasMunge();
-  spdlog::info("h5mirrord {} serves {} on {}{}{}", kVersion, config.root.string(), addresses,
-               config.HasTls() ? ", TLS" : "",
-               config.access.empty() ? (wants_tokens ? ", tokens wanted" : "")
-               : wants_tokens        ? ", tokens or users wanted, access by tables"
-                                     : ", access by tables");
-  for (const std::string& warning : WarningsOf(config)) spdlog::warn("{}", warning);
+  LogStart(config, **server);
+  if (!root->SessionName().empty()) spdlog::info("CephFS: {}", root->SessionName());
   sd_notify(0, "READY=1");
   const int number = WaitForStop(config, config_file, **server);
   sd_notify(0, "STOPPING=1\nSTATUS=finishing the work in hand");

@@ -18,7 +18,7 @@
 namespace h5mirror::server {
 namespace {
 
-// What another `h5mirror` does with the file is soon over; a program that writes it is not.
+// Another `h5mirror` is soon done with the file; a program that writes it is not.
 constexpr absl::Duration kPatience = absl::Seconds(2);
 constexpr absl::Duration kEndOfCalls = absl::Seconds(1);
 
@@ -57,7 +57,7 @@ absl::StatusOr<std::unique_ptr<store::EmbeddedStore>> OpenStore(const std::files
   options.background_threads = config.background_threads;
   options.guard = store::HeadGuard::kApply;
   H5M_ASSIGN_OR_RETURN(auto store, store::EmbeddedStore::Open(std::move(lease), options));
-  // What is wrong with the file is said before any verb begins.
+  // Errors of the file are told before any verb begins.
   H5M_RETURN_IF_ERROR(store->OpenFile(store->name()).status());
   if (store->outside_change() != 0) {
     spdlog::warn("{}", store::OutsideChangeNotice(real, store->outside_change()));

@@ -37,12 +37,12 @@ constexpr char kFooter[] =
     "Every setting is also a key of the configuration file (`lease_ttl = \"10s\"`) and an\n"
     "environment variable (H5MIRRORD_LEASE_TTL). A flag wins over the environment, that over the\n"
     "file. Sizes: 512MiB, 1GiB. Times: 500ms, 10s, 2m.\n\n"
-    "Signals: TERM and INT finish the work in hand and stop, a second one stops at once; HUP "
-    "reads\n"
-    "tokens and tables again, but [[retention]], and reopens the log file.\n\n"
+    "Signals: TERM and INT finish the work in hand and stop; a second one stops at once. HUP\n"
+    "reopens log files, and reads certificates, tokens, keys and all tables but [[retention]]\n"
+    "again.\n\n"
     "Exit codes: 0 stopped cleanly; 1 failed; 2 command line or configuration; 3 no such root;\n"
     "4 root cannot be written; 5 root served by another process or of a newer format; 6 cannot\n"
-    "listen; 7 stopped before the work in hand was done.";
+    "listen; 7 stopped before the work in hand was done; 8 fenced off from the root.";
 
 std::string EnvironmentName(std::string_view key) {
   return "H5MIRRORD_" + absl::AsciiStrToUpper(ToAbsl(key));
@@ -57,8 +57,8 @@ void AddSettings(CLI::App& app, FlagValues& values) {
         ->type_size(1)
         ->allow_extra_args(false)
         ->expected(1)
-        ->multi_option_policy(key.name == "listen" ? CLI::MultiOptionPolicy::TakeAll
-                                                   : CLI::MultiOptionPolicy::TakeLast)
+        ->multi_option_policy(key.value_name == "ADDRESS,..." ? CLI::MultiOptionPolicy::TakeAll
+                                                              : CLI::MultiOptionPolicy::TakeLast)
         ->group("Settings");
   }
 }
@@ -163,7 +163,8 @@ struct Parser {
     token->require_subcommand(1);
     CLI::App* add = token->add_subcommand(
         "add", "Make a token and print it; only its digest is kept. SIGHUP makes a server know it");
-    add->add_option("name", flags.token_name, "Whose: kept with every version")->required();
+    add->add_option("name", flags.token_name, "The token's name, stored with every version")
+        ->required();
     flags.token_rights = "read,write";
     add->add_option("--rights", flags.token_rights,
                     "A list of read, write, restore, delete, operate; admin is the last three")
@@ -179,12 +180,13 @@ struct Parser {
     add->callback([this] { flags.verb = Verb::kTokenAdd; });
     CLI::App* rotate = token->add_subcommand(
         "rotate", "Print a new token for a name; the old one ends at the next SIGHUP");
-    rotate->add_option("name", flags.token_name, "Whose; rights and limits stay")->required();
+    rotate->add_option("name", flags.token_name, "The token's name; rights and limits stay")
+        ->required();
     rotate->callback([this] { flags.verb = Verb::kTokenRotate; });
     CLI::App* list = token->add_subcommand("list", "Names, rights and limits");
     list->callback([this] { flags.verb = Verb::kTokenList; });
     CLI::App* remove = token->add_subcommand("remove", "Remove a token");
-    remove->add_option("name", flags.token_name, "Whose")->required();
+    remove->add_option("name", flags.token_name, "The token's name")->required();
     remove->callback([this] { flags.verb = Verb::kTokenRemove; });
     for (CLI::App* verb : {add, list, remove, rotate}) {
       verb->add_option("--tokens-file", tokens_file, "The file of tokens")
@@ -198,12 +200,15 @@ struct Parser {
     access->require_subcommand(1);
     CLI::App* check = access->add_subcommand(
         "check", "Print the rights of a user to a file, and the table that decides");
-    check->add_option("user", flags.question.user, "NAME, unix:NAME or token:NAME")->required();
+    check
+        ->add_option("user", flags.question.user,
+                     "NAME, or unix:, cert:, jwt:, munge: or token:NAME")
+        ->required();
     check->add_option("file", flags.question.file, "Its name on the server")->required();
     check->add_option("right", flags.question.right, "Exit with 1 if that right is missing");
     check->add_option("--owner", flags.question.owner,
-                      "Whose the file is: unix:NAME, token:NAME, ..., or nobody; without it, as "
-                      "the root has it");
+                      "The file's owner: unix:NAME, token:NAME, ..., or nobody (default: the owner "
+                      "below the root)");
     check->callback([this] { flags.verb = Verb::kAccessCheck; });
     access->fallthrough();
     check->fallthrough();

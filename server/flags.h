@@ -23,6 +23,7 @@ enum class ExitCode : int {
   kRootInUse = 5,     // another process serves it, or it has a newer format
   kCannotListen = 6,
   kStoppedEarly = 7,  // stop_timeout passed, or a second SIGTERM: some work was not finished
+  kFenced = 8,        // the root's file system says that this server must write no more
 };
 
 enum class Verb {

@@ -8,6 +8,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "ceph/load_module.h"
 #include "server/access_check.h"
 #include "server/daemon.h"
 #include "server/embedded_daemon.h"
@@ -16,6 +17,7 @@
 #include "server/notify/notifier.h"
 #include "server/settings/config.h"
 #include "server/settings/init.h"
+#include "server/settings/root_fencing.h"
 #include "server/settings/token_file.h"
 #include "server/try_receivers.h"
 
@@ -70,6 +72,12 @@ ExitCode RemoveOneToken(const Flags& flags) {
   return ExitCode::kOk;
 }
 
+// Where the root may be, and whether Ceph's module is there. Asks no cluster.
+absl::Status CheckRoot(const Config& config) {
+  if (ceph::IsRootUrl(config.root.native())) return ceph::LoadModule().status();
+  return CheckRootFencing(config);
+}
+
 ExitCode Serve(const Flags& flags) {
   const auto config = MakeConfig(flags.settings);
   if (!config.ok()) {
@@ -82,12 +90,14 @@ ExitCode Serve(const Flags& flags) {
   if (flags.verb == Verb::kEmbedded) return RunEmbedded(flags.embedded_file, *config);
   absl::Status status = CheckNamedThings(*config);
   if (status.ok()) status = CheckTools(config->notify);
+  if (status.ok()) status = CheckRoot(*config);
   if (!status.ok()) {
     Fail(status);
     return ExitCode::kUsage;
   }
   std::error_code ignored;
-  if (!std::filesystem::is_directory(config->root, ignored)) {
+  const bool is_here = !ceph::IsRootUrl(config->root.native());
+  if (is_here && !std::filesystem::is_directory(config->root, ignored)) {
     std::cerr << "h5mirrord: root = \"" << Printable(config->root.string())
               << "\" is no directory yet: make it before the start\n";
   }

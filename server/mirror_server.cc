@@ -10,7 +10,6 @@
 #include "absl/memory/memory.h"
 #include "absl/time/clock.h"
 #include "base/human.h"
-#include "base/record_files.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "grpc/grpc.h"
@@ -19,6 +18,7 @@
 #include "rpc/channel.h"
 #include "server/door/receive_windows.h"
 #include "server/settings/memory.h"
+#include "server/state/root_hint.h"
 #include "server/state/store_watch.h"
 #include "spdlog/spdlog.h"
 
@@ -28,15 +28,15 @@ namespace {
 // Below the root; where the history lies beside the file, without a root, nothing is kept.
 constexpr char kMirrorStates[] = ".h5mirror/mirror-states";
 constexpr size_t kMirrorStatesBytesMax = 128 << 20;
-// What a stop leaves receivers for events that came just before.
+// The time that a stop leaves receivers for events that came just before.
 constexpr absl::Duration kNotifyGrace = absl::Seconds(2);
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
 constexpr int kQueueThreadsMax = 4;
 // Threads of the unary calls, which may wait for a disk.
 constexpr int kCallThreadsMax = 256;
-// What gRPC holds for a call that waits for a thread; 12 KiB are those of a half-open one.
+// Memory of gRPC for a call that waits for a thread; 12 KiB are those of a half-open one.
 constexpr uint64_t kMemoryPerWaitingCall = uint64_t{32} << 10;
-// A client may open some hundred files at once, whatever memory_max is.
+// A client may open some hundred files at once, with any memory_max.
 constexpr uint64_t kWaitingCallsMin = 1024;
 constexpr int kReadChunkBytes = 4 << 10;
 // How often a renewed certificate is looked for, in rounds of the timer.
@@ -46,7 +46,7 @@ constexpr int kLoginKeyRounds = 12;
 // Of all calls that read and send: a disk has so many reads at once, and a writer that waits for
 // one keeps those that open its file.
 constexpr int kWorkers = 32;
-// Threads of gRPC's that short calls leave to health checks and what gRPC does itself.
+// Threads of gRPC's that short calls leave to health checks and to gRPC itself.
 constexpr int kSpareThreads = 40;
 
 // While one thread writes a frame to disk, gRPC's own threads read the next from the socket: a
@@ -185,12 +185,12 @@ absl::StatusOr<MirrorServer::Identity> MirrorServer::Identity::Load(const Config
 }
 
 absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& config,
-                                                                  store::Store& store,
-                                                                  Clock& clock) {
+                                                                  store::Store& store, Clock& clock,
+                                                                  Env& env) {
   H5M_ASSIGN_OR_RETURN(Identity identity, Identity::Load(config));
   H5M_ASSIGN_OR_RETURN(auto notifier, Notifier::Open(config.notify, clock));
   auto server = absl::WrapUnique(
-      new MirrorServer(config, store, clock, std::move(identity), std::move(notifier)));
+      new MirrorServer(config, store, clock, env, std::move(identity), std::move(notifier)));
   if (!config.metrics_listen.empty()) {
     H5M_RETURN_IF_ERROR(server->shared_.metrics.Serve(config.metrics_listen));
   }
@@ -198,9 +198,10 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
   return server;
 }
 
-MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clock,
+MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clock, Env& env,
                            Identity identity, std::unique_ptr<Notifier> notifier)
     : config_(config),
+      env_(env),
       identity_(std::move(identity)),
       notifier_(std::move(notifier)),
       shared_(config, store, clock, identity_, *notifier_),
@@ -208,7 +209,7 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
         entrance_.gate->ProbeBegun(context);
       }) {
   const absl::StatusOr<std::string> kept =
-      ReadRecordFile(config_.root / kMirrorStates, kMirrorStatesBytesMax);
+      ReadRootHint(env_, config_.root, kMirrorStates, kMirrorStatesBytesMax);
   if (kept.ok()) shared_.mirrors.Restore(*kept);
 }
 
@@ -276,7 +277,10 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
                                     .session_count = [this] { return mirror.session_count(); }}),
       agents(shared.Environment()),
       health(ServiceNames(), std::move(on_probe)),
-      reflection(ServiceNames(), shared.authenticator) {}
+      reflection(ServiceNames(), shared.authenticator),
+      http_files(shared.Environment(), versions, snapshots),
+      http_json(shared.Environment(), files, versions),
+      http(http_files, http_json) {}
 
 MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
 
@@ -340,8 +344,8 @@ void MirrorServer::ConfigureBuilder(grpc::ServerBuilder& builder) const {
   builder.SetMaxSendMessageSize(rpc::kMaxMessageBytes);
   builder.SetResourceQuota(
       grpc::ResourceQuota("h5mirrord").Resize(shares.grpc_bytes).SetMaxThreads(kCallThreadsMax));
-  // A stream's window bounds what a client can make us hold. The connection's grows beyond the
-  // message in hand only by probing: see receive_windows.h.
+  // A stream's window bounds the memory that a client can make us hold. The connection's grows
+  // beyond the message in hand only by probing: see receive_windows.h.
   const bool probe = config_.ProbesWindows() && BoundProbedWindows(shares.window_bytes);
   if (config_.ProbesWindows() && !probe) {
     spdlog::warn("window_probe is off: gRPC {} has no bound for probed windows", grpc::Version());
@@ -402,6 +406,13 @@ absl::Status MirrorServer::Listen() {
   }
   if (config_.reflection) builder.RegisterService(&services_.reflection);
   services_.mirror.AddQueues(builder, QueueCount(config_));
+  if (config_.HasHttp()) {
+    H5M_ASSIGN_OR_RETURN(entrance_.http,
+                         HttpDoor::Open(config_, shared_.Environment(), identity_.certificate.get(),
+                                        identity_.clients.get(), [this](HttpRequest& request) {
+                                          return services_.http.Answer(request);
+                                        }));
+  }
   entrance_.server = builder.BuildAndStart();
   if (entrance_.server == nullptr) return absl::InternalError("gRPC's server does not start");
   shared_.quotas.counter.Start();
@@ -409,6 +420,7 @@ absl::Status MirrorServer::Listen() {
   services_.mirror.Start();
   services_.health.StartServing();
   entrance_.door->Start();
+  if (entrance_.http != nullptr) entrance_.http->Start();
   timer_ = std::thread([this] {
     pthread_setname_np(pthread_self(), "h5m-timer");
     RunTimer();
@@ -420,7 +432,7 @@ absl::Status MirrorServer::Listen() {
 void MirrorServer::KeepMirrorStates() {
   const std::optional<std::string> news = shared_.mirrors.TakeNews();
   if (!news) return;
-  const absl::Status kept = ReplaceRecordFile(config_.root / kMirrorStates, *news);
+  const absl::Status kept = ReplaceRootHint(env_, config_.root, kMirrorStates, *news);
   if (!kept.ok() && !absl::IsNotFound(kept)) {
     spdlog::warn("mirror states are lost at the next restart: {}", kept.ToString());
   }
@@ -429,8 +441,10 @@ void MirrorServer::KeepMirrorStates() {
 void MirrorServer::SampleMetrics() {
   shared_.metrics.mirrors().Set(shared_.mirrors.Sum());
   shared_.metrics.notify().Set(notifier_->Counts());
-  shared_.metrics.door().Set(
-      {entrance_.door->Counts(), entrance_.door->Turns(), entrance_.gate->refused_calls()});
+  DoorSample door{entrance_.door->Counts(), entrance_.door->Turns(),
+                  entrance_.gate->refused_calls()};
+  if (entrance_.http != nullptr) door += entrance_.http->Sample();
+  shared_.metrics.door().Set(door);
   if (shared_.limits.is_on()) {
     const LimitCounts reached = shared_.limits.Counts();
     for (size_t i = 0; i < reached.size(); ++i) {
@@ -458,11 +472,13 @@ void MirrorServer::RunTimer() {
       EndOfTakenKeys(identity_.logins->ReloadIfChanged());
     }
     entrance_.gate->OnTimer();
+    if (entrance_.http != nullptr) entrance_.http->OnTimer();
     if (round % kCertificateRounds == kCertificateRounds - 1) {
       ReloadCertificate().IgnoreError();  // Logged.
     }
     if (round % 4 == 0) {
       entrance_.door->TendUsers();
+      if (entrance_.http != nullptr) entrance_.http->TendUsers();
       KeepMirrorStates();
       SampleMetrics();
     }
@@ -488,6 +504,7 @@ void MirrorServer::Stop(absl::Duration timeout) {
     // First: that sessions end by it is not that nobody writes any more.
     services_.snapshots.BeginStop();
     services_.mirror.BeginStop();
+    if (entrance_.http != nullptr) entrance_.http->Stop();
     entrance_.server->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
   }
   services_.mirror.Stop();
@@ -498,6 +515,14 @@ void MirrorServer::Stop(absl::Duration timeout) {
   services_.snapshots.Stop();
   notifier_->Stop(kNotifyGrace);
   shared_.metrics.StopServing();
+}
+
+std::vector<std::string> MirrorServer::http_addresses() const {
+  return entrance_.http == nullptr ? std::vector<std::string>() : entrance_.http->addresses();
+}
+
+std::vector<int> MirrorServer::http_ports() const {
+  return entrance_.http == nullptr ? std::vector<int>() : entrance_.http->ports();
 }
 
 std::string MirrorServer::Summary() const {

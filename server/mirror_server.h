@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "base/env.h"
 #include "grpcpp/grpcpp.h"
 #include "server/calls/audit_log.h"
 #include "server/calls/callers.h"
@@ -24,6 +25,9 @@
 #include "server/door/munge_credentials.h"
 #include "server/door/server_certificate.h"
 #include "server/history/history_pruner.h"
+#include "server/http/file_answers.h"
+#include "server/http/http_door.h"
+#include "server/http/router.h"
 #include "server/live/snapshots_service.h"
 #include "server/metrics/metrics.h"
 #include "server/mirror/mirror_service.h"
@@ -46,18 +50,22 @@ namespace h5mirror::server {
 // Thread-safe.
 class MirrorServer {
  public:
-  // Checks certificate and tokens, then listens and serves. `store` and `clock` must outlive
-  // the server.
+  // Checks certificate and tokens, then listens and serves. `store`, `clock` and `env`, on which
+  // config.root is, must outlive the server.
   // Errors: kInvalidArgument, kNotFound, kPermissionDenied  a certificate, key or tokens file;
   //         kUnavailable  the server cannot listen on an address; the message says why.
   static absl::StatusOr<std::unique_ptr<MirrorServer>> Start(const Config& config,
-                                                             store::Store& store, Clock& clock);
+                                                             store::Store& store, Clock& clock,
+                                                             Env& env = Env::Posix());
   // Stops within 5 s.
   ~MirrorServer();
 
   // The addresses it listens on, in the order of config.listen, with their real ports.
   const std::vector<std::string>& addresses() const { return entrance_.addresses; }
   const std::vector<int>& ports() const { return entrance_.ports; }
+  // The same of config.http_listen.
+  std::vector<std::string> http_addresses() const;
+  std::vector<int> http_ports() const;
   int metrics_port() const { return shared_.metrics.port(); }
 
   // Reads the tokens again, and ends the sessions and calls of removed ones. On an error the tokens
@@ -66,7 +74,7 @@ class MirrorServer {
   // The [[access]] tables from now on. Ends the sessions and calls that they do not allow.
   // kFailedPrecondition: there are none any more, and the tables stay as they were.
   absl::Status ReloadRules(std::vector<AccessRule> rules);
-  // The [[limits]] tables from now on. What runs goes on, and is counted.
+  // The [[limits]] tables from now on. Running calls go on, and are counted.
   void ReloadLimits(std::vector<LimitRule> rules);
   // The [[quota]] tables from now on. No limit of them holds until all files are counted.
   void ReloadQuotas(std::vector<QuotaRule> rules) {
@@ -76,7 +84,7 @@ class MirrorServer {
   absl::Status ReloadNotify(std::vector<NotifyRule> rules);
   // Opens the audit log again, after it was renamed.
   void ReopenAudit();
-  // Reads the keys of signed tokens again, and ends what runs by tokens of keys that have gone.
+  // Reads the keys of signed tokens again, and ends calls with tokens of keys that have gone.
   // (The server does so within seconds after the file has changed.) On an error, which is logged,
   // the keys stay as they were.
   absl::Status ReloadLogins();
@@ -104,7 +112,7 @@ class MirrorServer {
     std::unique_ptr<AuditLog> audit;          // null: none is kept
   };
 
-  // What the services share; each may use those above it.
+  // Shared by the services; each may use those above it.
   struct Shared {
     Shared(const Config& config, store::Store& store, Clock& clock, Identity& identity,
            EventSink& events);
@@ -140,6 +148,9 @@ class MirrorServer {
     AgentsService agents;
     HealthService health;
     ReflectionService reflection;
+    FileAnswers http_files;
+    JsonAnswers http_json;
+    Router http;
   };
 
   // The way in: connections, then calls, then gRPC. All null before Listen().
@@ -147,11 +158,12 @@ class MirrorServer {
     std::unique_ptr<FrontDoor> door;
     std::shared_ptr<CallGate> gate;
     std::unique_ptr<grpc::Server> server;
+    std::unique_ptr<HttpDoor> http;  // null without http_listen too
     std::vector<std::string> addresses;
     std::vector<int> ports;
   };
 
-  MirrorServer(const Config& config, store::Store& store, Clock& clock, Identity identity,
+  MirrorServer(const Config& config, store::Store& store, Clock& clock, Env& env, Identity identity,
                std::unique_ptr<Notifier> notifier);
 
   std::shared_ptr<grpc::ServerCredentials> PortCredentials(int slot);
@@ -164,6 +176,7 @@ class MirrorServer {
   void StopTimer();
 
   const Config config_;
+  Env& env_;  // of config_.root
   Identity identity_;
   const std::unique_ptr<Notifier> notifier_;
   Shared shared_;
@@ -174,7 +187,7 @@ class MirrorServer {
   std::thread timer_;
 };
 
-// Checks what a configuration names outside of itself: certificate and key are a pair, the tokens
+// Checks the files that a configuration names: certificate and key are a pair, the tokens
 // can be read, keys of web hooks are secret, and the group exists. For --check-config, and before
 // any file or socket is opened.
 absl::Status CheckNamedThings(const Config& config);

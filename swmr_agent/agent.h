@@ -1,4 +1,4 @@
-// What the agent follows, for whom, and where it comes from.
+// The files that the agent follows, their users, and their servers.
 #ifndef H5MIRROR_SWMR_AGENT_AGENT_H_
 #define H5MIRROR_SWMR_AGENT_AGENT_H_
 
@@ -43,10 +43,10 @@ class Agent {
   // Follows it from now on. Null: so many are already that one more would be too many.
   FilePtr Follow(Upstream& server, const std::string& name);
 
-  // Once a second: lets go of what nobody uses, and follows again what is to be published. Waits
+  // Once a second: lets go of unused files, and follows again files that are to be published. Waits
   // for no server.
   void OnTimer();
-  // For people, in one line: what it does.
+  // The agent's work for people, in one line.
   std::string Summary();
 
  private:
@@ -61,7 +61,7 @@ class Agent {
   const std::shared_ptr<BlockPool> pool_;
   std::vector<std::unique_ptr<Upstream>> servers_;
   std::map<std::string, std::unique_ptr<PublishedFile>> published_;  // of the first server
-  Closer closer_;  // of what uses all of the above
+  Closer closer_;  // of the objects that use all of the above
   absl::Mutex mutex_;
   std::map<Key, FilePtr> files_ ABSL_GUARDED_BY(mutex_);
 };

@@ -15,7 +15,7 @@
 namespace h5mirror::agent {
 
 inline constexpr uint64_t kBlockBytes = 64 << 10;
-// What is known of a block is known by pages: those in which a server sends metadata.
+// Blocks are known by pages: the pages in which a server sends metadata.
 inline constexpr uint64_t kPageBytes = 4 << 10;
 
 using BytesPtr = std::shared_ptr<const std::string>;
@@ -60,7 +60,7 @@ class BlockPool {
   // A block of `length_bytes` with what `block` knows, but for the bytes [begin, end) and what is
   // beyond its end. Null: that is nothing.
   BlockPtr CopyWithout(const BlockPtr& block, uint64_t length_bytes, uint64_t begin, uint64_t end);
-  // What is known of a block, as it is now: whole pages (bit i of `pages`: page i).
+  // The known pages of a block, as of now (bit i of `pages`: page i).
   struct Known {
     BytesPtr bytes;
     uint32_t pages = 0;
@@ -70,7 +70,7 @@ class BlockPool {
   bool IsEmpty(const BlockPtr& block);
 
   enum class Claim : uint8_t { kKnown, kBusy, kClaimed };
-  // kClaimed: the caller fetches it, and calls Release() whatever comes of that.
+  // kClaimed: the caller fetches it, and calls Release() in any case.
   Claim TryClaim(const BlockPtr& block);
   void Release(const BlockPtr& block);
   // False: somebody still fetches it at the deadline.

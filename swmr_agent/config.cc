@@ -118,7 +118,7 @@ absl::StatusOr<absl::Duration> ParseTick(std::string_view text) {
   return absl::InvalidArgumentError("must be 0..1 s; without a unit, tenths of a second");
 }
 
-// `value`, with one sentence for whatever it refuses.
+// `value`, with one sentence for each refusal.
 SettingValue<Config> Only(SettingValue<Config> value, std::string sentence) {
   value.set = [set = std::move(value.set), sentence = std::move(sentence)](std::string_view text,
                                                                            Config& config) {
@@ -137,17 +137,17 @@ std::vector<ConfigKey> MakeKeys() {
       {"socket_mode", "OCTAL", "Permissions of the socket; 0600 unless given",
        Permissions(&Config::socket_mode_bits)},
       {"users", "WHICH",
-       "checked: other users read what the server lets them; all: what the agent's token may read; "
-       "checked unless given",
+       "checked: other users read the files that the server lets them read; all: all files of the "
+       "agent's token; checked unless given",
        OneOf(&Config::users, {"checked", "all"}, {Config::Users::kChecked, Config::Users::kAll})},
-      {"cache", "SIZE", "Memory for what readers share; 256MiB unless given",
+      {"cache", "SIZE", "Memory that readers share; 256MiB unless given",
        Only(BytesIn(&Config::cache_bytes, 16 << 20, uint64_t{1} << 42), "must be 16 MiB..4 TiB")},
-      {"idle", "TIME", "A file that nobody uses is followed for so long; 10m unless given",
+      {"idle", "TIME", "An unused file is followed for this long; 10m unless given",
        Only(DurationIn(&Config::idle, absl::Seconds(1), absl::Hours(24)), "must be 1 s..24 h")},
       {"tick_len", "TIME",
-       "Take a newer cut of a file once in so much time; the server's tick_len unless longer",
+       "Take a newer cut of a file at most once in this time; the server's tick_len unless longer",
        ParsedBy(&Config::tick_len, ParseTick, HumanDuration)},
-      {"publish", "DIR", "Keep the newest cut of the files that are named as plain .h5 there",
+      {"publish", "DIR", "Keep the newest cut of the named files there, as plain .h5 files",
        ParsedBy(
            &Config::publish_directory,
            [](std::string_view text) {

@@ -20,8 +20,8 @@ namespace h5mirror::agent {
 
 struct Config {
   enum class Users {
-    kChecked,  // each reads what the server lets it read
-    kAll,      // each reads what the agent's token may read
+    kChecked,  // each reads the files that the server lets it read
+    kAll,      // each reads the files of the agent's token
   };
 
   std::filesystem::path socket;
@@ -44,7 +44,7 @@ using ConfigKey = SettingKey<Config>;
 // The settings that are one text, in the order in which --help shows them.
 absl::Span<const ConfigKey> ConfigKeys();
 
-// What flags and file give: text, not yet looked at.
+// The values of flags and file: text, not checked yet.
 struct Settings {
   std::map<std::string, std::string, std::less<>> texts;  // by the names of ConfigKeys()
   std::vector<rpc::ClientSettings> servers;
@@ -53,9 +53,9 @@ struct Settings {
 
 // Errors: kInvalidArgument names file, line, key and value; kNotFound there is no such file.
 absl::StatusOr<Settings> ReadConfigFile(const std::filesystem::path& path);
-// What `flags` gives wins.
+// Values of `flags` win.
 Settings Merge(Settings file, Settings flags);
-// Errors: kInvalidArgument names key, value and what would be right; those of
+// Errors: kInvalidArgument names key, value and the allowed values; those of
 // rpc::ResolveClientOptions().
 absl::StatusOr<Config> MakeConfig(const Settings& settings);
 

@@ -136,7 +136,7 @@ absl::Status CutImage::Read(uint64_t offset, uint64_t length, rpc::RangeSink sin
     if (run.empty()) {
       if (!pool_->AwaitRelease(block, deadline)) {
         return absl::UnavailableError(
-            StrCat("bytes at ", offset, " are fetched for another reader, and do not come"));
+            StrCat("bytes at ", offset, " are being fetched for another reader, and are late"));
       }
       continue;
     }

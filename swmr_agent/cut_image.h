@@ -1,5 +1,4 @@
-// One cut of a file as the readers of a host share it: what is known of its bytes, and the way to
-// what is not.
+// One cut of a file as the readers of a host share it: the known bytes, and the way to the others.
 #ifndef H5MIRROR_SWMR_AGENT_CUT_IMAGE_H_
 #define H5MIRROR_SWMR_AGENT_CUT_IMAGE_H_
 
@@ -24,19 +23,19 @@
 
 namespace h5mirror::agent {
 
-// Whatever many readers want is fetched once. Thread-safe.
+// Bytes that many readers want are fetched once. Thread-safe.
 class CutImage {
  public:
   // `fetch` reads the cut from its server.
   CutImage(std::shared_ptr<BlockPool> pool, uint64_t size_bytes, rpc::RangeReader fetch);
 
   // The next cut, of which nothing but `changed` (rising and apart) differs within both sizes.
-  // Costs what changed, and a look at the list of blocks that are known.
+  // The cost follows the changes, and the list of known blocks.
   std::shared_ptr<CutImage> Next(uint64_t size_bytes, rpc::RangeReader fetch,
                                  absl::Span<const Extent> changed);
   // Metadata, whole pages of 4 KiB but for the end of the cut; before anybody reads this cut.
   void Learn(uint64_t offset, std::string_view pages);
-  // From now on what is missing is read in this way.
+  // From now on missing bytes are read in this way.
   void SetFetch(rpc::RangeReader fetch);
 
   uint64_t size_bytes() const { return size_bytes_; }
@@ -57,7 +56,7 @@ class CutImage {
   using Kind = BlockPool::Kind;
 
   BlockPtr BlockAt(uint64_t index);
-  // Replaces the blocks that [begin, end) touches by what is left of them.
+  // Replaces the blocks that [begin, end) touches by the rest of them.
   void Forget(uint64_t begin, uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Forgets blocks of which nothing is known any more.
   void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -65,7 +64,7 @@ class CutImage {
   uint64_t BlockBytes(uint64_t index) const;
   // Claimed, and next to each other; none: the first is known or somebody fetches it.
   std::vector<BlockPtr> ClaimRun(uint64_t index, uint64_t end_index);
-  // Fetches what was claimed from block `index` on, and gives it back.
+  // Fetches the claimed blocks from `index` on, and releases them.
   absl::Status FetchRun(uint64_t index, const std::vector<BlockPtr>& run,
                         std::vector<BytesPtr>* bytes);
   absl::Status FetchAhead(uint64_t index, uint64_t length);

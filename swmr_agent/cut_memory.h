@@ -38,7 +38,7 @@ class SealedMemory {
   int fd_ = -1;
 };
 
-// What is known of a cut's metadata at one moment. Immutable: of the next cut, and when more is
+// The known metadata of a cut at one moment. Immutable: of the next cut, and when more is
 // known, another one is made, which shares the parts of this one that are still right.
 class CutMemory {
  public:
@@ -69,7 +69,7 @@ class CutMemory {
   CutMemory() = default;
   // Where this one has the block, if it has it as it is; null: it does not.
   const Place* Find(const Block& block) const;
-  // Takes over the parts of `before` if most of what is in them is wanted.
+  // Takes over the parts of `before` if most bytes in them are wanted.
   void TakeOver(const std::vector<Block>& blocks, const CutMemory* before);
   absl::Status AddPart(std::shared_ptr<BlockPool> pool, uint64_t size_bytes,
                        const std::vector<Block>& blocks);

@@ -16,18 +16,17 @@ namespace h5mirror::agent {
 namespace {
 
 constexpr char kDescription[] =
-    "h5mirror-agent lets all readers of this host share what they read of live HDF5 files: one\n"
-    "subscription a file, each byte fetched once. Readers find it by themselves, and do without "
-    "it\n"
-    "when it is gone.\n\n"
+    "h5mirror-agent lets all readers of this host share their reads of live HDF5 files: one\n"
+    "subscription a file, each byte fetched once. Readers find it by themselves, and go on\n"
+    "without it when it is gone.\n\n"
     "  h5mirror-agent                              for you: servers of ~/.config/h5mirror\n"
     "  h5mirror-agent --server node7:7447          for you, that server\n"
     "  h5mirror-agent --server node7:7447 --publish /srv/live run7.h5\n"
     "                                              keeps the newest cut as /srv/live/run7.h5";
 
 constexpr char kFooter[] =
-    "It reads with its own token. The permissions of the socket say which users may\n"
-    "connect, and the server says which files each of them may read.\n\n"
+    "It reads with its own token. The permissions of the socket choose the users that may\n"
+    "connect. The server decides about the files of each user.\n\n"
     "Signals: TERM and INT stop it, a second one at once. Exit codes: 0 stopped; 1 failed;\n"
     "2 command line or configuration; 6 cannot listen on the socket.";
 

@@ -34,7 +34,7 @@ struct SharedCut {
   std::shared_ptr<CutImage> image;
 };
 
-// What came with a cut since the one before it.
+// The changes that came with a cut since the one before it.
 struct CutNews {
   SharedCut cut;
   bool whole = false;
@@ -57,7 +57,7 @@ class CutListener {
 // ends when the server has no such file. Thread-safe.
 class FollowedFile {
  public:
-  // What is asked of the server.
+  // The calls to the server.
   struct Subscription {
     uint64_t metadata_bytes_max = 0;
     absl::Duration tick;  // from cut to cut at least; less than the server's: that
@@ -72,7 +72,7 @@ class FollowedFile {
   // The newest cut at the time of the call, held for `reader` unless it is a version.
   // Errors: kUnavailable  nothing is known of the newest cut now: read from the server.
   absl::StatusOr<SharedCut> OpenNewest(const std::string& reader);
-  // Nothing: it is not here, or not of the file `file_id` (empty: whichever has the name).
+  // nullptr: it is not here, or not of the file `file_id` (empty: any file of the name).
   std::optional<SharedCut> Find(int64_t cut, std::string_view file_id);
   std::optional<SharedCut> FindVersion(int64_t version);
   // False: it is not here. For listeners, of the cut that they are told of.
@@ -116,7 +116,7 @@ class FollowedFile {
   void DropOthers(const std::string& file_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the cut that the server told of has come, or one after it.
   bool HasCome(const Newest& newest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Out of `held_` what nobody needs any more; returns what the server is to be told of.
+  // Takes unused cuts out of `held_`; returns those that the server is to be told of.
   std::vector<int64_t> DropUnneeded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CloseAtServer(const std::vector<int64_t>& cuts);
   absl::StatusOr<Newest> AskNewest();

@@ -39,10 +39,10 @@ class IncomingCut {
   // one resumes from after_cut().
   // Errors: kDataLoss bytes were damaged on the way; kInternal the messages make no sense.
   absl::StatusOr<std::optional<Complete>> Take(const v1::FollowFileResponse& message);
-  // A stream has ended: what came of a cut that is not complete is void.
+  // A stream has ended: the parts of an incomplete cut are void.
   void Abandon() { pending_.reset(); }
 
-  // What is held: for the next request. 0 and "": nothing.
+  // The held cut, for the next request. 0 and "": none.
   int64_t after_cut() const { return after_cut_; }
   const std::string& file_id() const { return file_id_; }
 

@@ -1,4 +1,4 @@
-// h5mirror-agent: what readers of one host share. See h5mirror-agent.1.md.
+// h5mirror-agent: readers of one host share their reads. See h5mirror-agent.1.md.
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>

@@ -35,7 +35,7 @@ class MapServer {
   // kUnavailable names `path`, and why.
   static absl::StatusOr<std::unique_ptr<MapServer>> Listen(const std::filesystem::path& path,
                                                            mode_t mode_bits, Find find);
-  // Readers keep what they have mapped.
+  // Readers keep their mappings.
   ~MapServer();
   MapServer(const MapServer&) = delete;
 
@@ -46,7 +46,7 @@ class MapServer {
     absl::Time until;   // it has asked by then,
     std::string asked;  // so far this
     bool has_answer = false;
-    MemoryPtr memory{};  // what it has mapped
+    MemoryPtr memory{};  // its mapping
   };
 
   MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Find find);

@@ -44,7 +44,7 @@ absl::Status WriteAll(int fd, uint64_t offset, std::string_view bytes) {
   return absl::OkStatus();
 }
 
-// Makes `part` in the open directory `parent`, for everybody to read as the files are, whatever the
+// Makes `part` in the open directory `parent`, for everybody to read as the files are, under any
 // umask is; opens it if it is there.
 absl::StatusOr<OwnedFd> OpenOrMakeDirectory(int parent, const std::string& part) {
   const int flags = O_RDONLY | O_DIRECTORY;
@@ -95,7 +95,7 @@ absl::StatusOr<OwnedFd> MakeTemporary(int directory, const std::string& file_nam
   return ErrnoToStatus(errno, StrCat("make ", file_name));
 }
 
-// Shares the blocks where the file system can, else copies what is no hole.
+// Shares the blocks if the file system can, else copies all but holes.
 absl::Status CopyFile(int from, int to, uint64_t size_bytes) {
   if (ioctl(to, FICLONE, from) == 0) return absl::OkStatus();
   if (ftruncate(to, static_cast<off_t>(size_bytes)) != 0) return ErrnoToStatus(errno, "truncate");

@@ -19,7 +19,7 @@ namespace h5mirror::agent {
 
 // Each cut is a file of its own, renamed over the one before. A reader that has the old file open
 // goes on reading it. A new one begins as a copy of the last, by reflink where the file system can,
-// into which goes what has changed since. (Two files in turn would cost less elsewhere, but a
+// which then gets the changes since. (Two files in turn would cost less elsewhere, but a
 // reader that is slow would see its open file change.) Has one thread. Thread-safe.
 class PublishedFile final : public CutListener {
  public:
@@ -53,7 +53,7 @@ class PublishedFile final : public CutListener {
   const std::filesystem::path directory_;
   const std::filesystem::path name_;  // below it
   const std::string temporary_;       // beside it
-  OwnedFd last_{-1};                  // of the thread: what it last wrote, if that is known
+  OwnedFd last_{-1};                  // of the thread: the file that it last wrote, if known
   uint64_t written_bytes_ = 0;        // and so long
   absl::Mutex source_mutex_;          // held over a call to it
   FollowedFile* source_ ABSL_GUARDED_BY(source_mutex_) = nullptr;  // it, while it is there

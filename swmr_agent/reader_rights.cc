@@ -155,7 +155,8 @@ absl::Status ReaderRights::Check(Upstream& server, uid_t user, const std::string
       break;
     }
     if (answered_.WaitWithDeadline(&mutex_, deadline)) {
-      return absl::UnavailableError(StrCat(name, ": the server is slow to say who may read it"));
+      return absl::UnavailableError(
+          StrCat(name, ": the server has not answered yet whether you may read it: try again"));
     }
   }
   mutex_.Unlock();
@@ -169,7 +170,8 @@ absl::Status ReaderRights::Check(Upstream& server, uid_t user, const std::string
 absl::Status ReaderRights::Look(const Upstream& server, uid_t user, const std::string& name) {
   absl::MutexLock lock(&mutex_);
   if (const absl::Status* known = Find(server, user, name); known != nullptr) return *known;
-  return absl::UnavailableError(StrCat(name, ": it is not known just now who may read it"));
+  return absl::UnavailableError(
+      StrCat(name, ": the server cannot be asked now whether you may read it: try again"));
 }
 
 }  // namespace h5mirror::agent

@@ -1,4 +1,4 @@
-// Which users of this host may read which files through the agent, by what the servers say.
+// The rights of this host's users to read files through the agent, by the servers' answers.
 #ifndef H5MIRROR_SWMR_AGENT_READER_RIGHTS_H_
 #define H5MIRROR_SWMR_AGENT_READER_RIGHTS_H_
 
@@ -51,7 +51,7 @@ class ReaderRights {
   //         kPermissionDenied  the server does not let the agent ask for others.
   //         kUnavailable       the server cannot be asked just now.
   absl::Status Check(Upstream& server, uid_t user, const std::string& name);
-  // The same, by what is known. kUnavailable: no answer counts.
+  // The same, by known answers. kUnavailable: no answer counts.
   absl::Status Look(const Upstream& server, uid_t user, const std::string& name);
 
  private:

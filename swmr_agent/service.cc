@@ -26,7 +26,7 @@ absl::StatusOr<Upstream*> ServerOf(Agent& agent, const grpc::ServerContext& cont
       found == metadata.end() ? "" : std::string(found->second.data(), found->second.size()));
 }
 
-// The user of a call, and what it reads.
+// The user of a call, and its file.
 struct Reader {
   Agent& agent;
   Upstream& server;
@@ -79,7 +79,7 @@ class Sender {
   Response part_;
 };
 
-// What follows the first message, of a cut that is here.
+// The messages after the first, of a cut that is here.
 template <typename Response, typename Request>
 absl::Status SendBytes(CutImage& image, const Request& request, const Reader& reader,
                        grpc::ServerWriter<Response>& writer) {

@@ -1,5 +1,5 @@
-// What readers on this host ask the agent: those calls of Snapshots and Versions that readers make,
-// answered from memory where the agent follows the file, else passed on to the server.
+// The agent's service for readers on this host: those calls of Snapshots and Versions that readers
+// make, answered from memory where the agent follows the file, else passed on to the server.
 #ifndef H5MIRROR_SWMR_AGENT_SERVICE_H_
 #define H5MIRROR_SWMR_AGENT_SERVICE_H_
 
@@ -80,7 +80,7 @@ class VersionsFromMemory final : public v1::Versions::Service {
   LastCall last_call_;
 };
 
-// What is to be mapped of a cut or version that readers have open here, for a user whose rights to
+// The memory to map of a cut or version that readers have open here, for a user whose rights to
 // it are known. Any error: nothing. Waits for no server.
 absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent, uid_t user,
                                                             const rpc::CutMapQuestion& question);

@@ -21,11 +21,11 @@ class SocketPlace {
   // Makes way at `path`: its directory, and no socket that nobody listens on any more.
   // Errors: kUnavailable names `path`, and why: another agent is there, or it cannot be made.
   static absl::StatusOr<std::unique_ptr<SocketPlace>> Prepare(const std::filesystem::path& path);
-  // Leaves nothing but what Publish() has put in place.
+  // Leaves nothing but the socket that Publish() has put in place.
   ~SocketPlace();
   SocketPlace(const SocketPlace&) = delete;
 
-  // To be bound; short, whatever `path` is, as the names of sockets must be.
+  // To be bound; short for any `path`, as the names of sockets must be.
   const std::string& bind_path() const { return bind_path_; }
   // The bound socket gets `mode_bits` and its name. kUnavailable as above.
   absl::Status Publish(mode_t mode_bits);

@@ -15,7 +15,7 @@
 
 namespace h5mirror::tools {
 
-// What to put where.
+// Bytes and their place.
 struct SuperblockPatch {
   uint64_t offset = 0;
   std::string bytes;

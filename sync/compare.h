@@ -49,7 +49,7 @@ class Comparison {
   uint64_t remote_size_bytes() const { return static_cast<uint64_t>(version_.size_bytes()); }
   // After Fine(): in blocks of 4 KiB, at least 1 where the sizes alone differ.
   uint64_t differing_bytes() const;
-  // What the digests took on the wire.
+  // The bytes of the digests on the wire.
   uint64_t digest_bytes() const { return digest_bytes_; }
 
  private:

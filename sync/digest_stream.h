@@ -13,7 +13,7 @@
 
 namespace h5mirror::tools {
 
-// The two levels: what differs in a large block is looked for in small ones.
+// The two levels: a difference in a large block is looked for in small ones.
 inline constexpr uint64_t kLargeBlockBytes = 1 << 20;
 inline constexpr uint64_t kSmallBlockBytes = 4096;
 
@@ -28,7 +28,7 @@ struct DigestQuery {
 using rpc::DigestSink;
 
 // Calls `sink` for each block, in order, and returns the version.
-// Adds to `*wire_bytes` what request and answer take.
+// Adds the bytes of request and answer to `*wire_bytes`.
 // Errors: those of Files.DigestFile and of the sink; kDataLoss other digests than asked for.
 absl::StatusOr<v1::Version> StreamDigests(rpc::Client& client, const DigestQuery& query,
                                           uint64_t* wire_bytes, DigestSink sink);

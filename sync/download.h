@@ -15,7 +15,7 @@
 
 namespace h5mirror::tools {
 
-// Takes the bytes at an offset; offsets rise, and what lies between two pieces is zeros.
+// Takes the bytes at an offset; offsets rise, and bytes between two pieces are zeros.
 using PieceSink = absl::FunctionRef<absl::Status(uint64_t offset, std::string_view data)>;
 
 // Hands all of version `version` (0: the newest) to `sink`, every piece checked against its

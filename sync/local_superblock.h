@@ -1,4 +1,4 @@
-// What can be told of a local HDF5 file from its first bytes, without the HDF5 library.
+// The facts of a local HDF5 file in its first bytes, without the HDF5 library.
 #ifndef H5MIRROR_SYNC_LOCAL_SUPERBLOCK_H_
 #define H5MIRROR_SYNC_LOCAL_SUPERBLOCK_H_
 

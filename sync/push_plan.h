@@ -1,4 +1,4 @@
-// What `h5mirror push` and `resync` do with a local file, decided before a byte is sent.
+// The plan of `h5mirror push` and `resync` for a local file, made before a byte is sent.
 #ifndef H5MIRROR_SYNC_PUSH_PLAN_H_
 #define H5MIRROR_SYNC_PUSH_PLAN_H_
 
@@ -84,7 +84,7 @@ inline constexpr char kOldFileMark[] = ".before-recover-";
 bool IsLevelWherever(const LocalFile& file, const LocalRecord& record,
                      const v1::FileStatus& server);
 
-// What there is to push.
+// The files to push.
 struct FilesToPush {
   std::vector<std::string> files;
   uint64_t total_bytes = 0;       // of them

@@ -147,6 +147,11 @@ absl::Status PushSession::SendBarrier() {
   *barrier.mutable_client_time() = ToProto(absl::Now());
   barrier.set_comment(request_.comment);
   *barrier.mutable_local() = ToProto(file_.stat());
+  if (const std::optional<RecordGroup> group = GroupOfClose()) {
+    barrier.mutable_group()->set_group_id(ToByteString(group->id));
+    barrier.mutable_group()->set_number(group->number);
+    for (const std::string& member : group->members) barrier.mutable_group()->add_member(member);
+  }
   H5M_RETURN_IF_ERROR(stream_->Send(message));
   while (true) {
     H5M_ASSIGN_OR_RETURN(const v1::MirrorFileResponse answer, stream_->Receive());
@@ -183,8 +188,16 @@ std::optional<DirtyMap> PushSession::MakeDirtyMap() const {
   return map;
 }
 
+std::optional<RecordGroup> PushSession::GroupOfClose() const {
+  const absl::StatusOr<LocalRecord> record = ReadLocalRecord(place());
+  const bool is_as_closed =
+      record.ok() && record->name == request_.name && record->stat == file_.stat();
+  return is_as_closed ? record->group : std::nullopt;
+}
+
 LocalRecord PushSession::MakeRecord() const {
   LocalRecord record;
+  record.group = GroupOfClose();  // Also of the record that this one writes first.
   record.file_id = file_id_;
   record.server = request_.server;
   record.name = request_.name;

@@ -81,6 +81,8 @@ class PushSession {
   absl::Status WriteBehind();
   absl::Status WriteClean();
   LocalRecord MakeRecord() const;
+  // The cut of several files that the local file was closed at, if it is still as then.
+  std::optional<RecordGroup> GroupOfClose() const;
   RecordPlace place() const { return {file_.path(), request_.tag}; }
   std::string What() const;
 

@@ -1,4 +1,4 @@
-// What every verb is given: the flags before it, where to write, and the door to the server.
+// Given to every verb: the flags before it, its streams, and the door to the server.
 #ifndef H5MIRROR_CLI_CONTEXT_CONTEXT_H_
 #define H5MIRROR_CLI_CONTEXT_CONTEXT_H_
 

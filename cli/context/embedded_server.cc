@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "embedded:";
 
-// What h5mirrord --embedded says of its start.
+// The first line of h5mirrord --embedded.
 absl::Status StatusOfLine(const std::string& line) {
   if (line == "ready") return absl::OkStatus();
   const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(' ', 2));
@@ -66,7 +66,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(
                      "--root", head.parent_path().string(), "--log-level", "warn", "--memory-max",
                      "256MiB", "--socket-mode", "0600"}));
   const absl::StatusOr<std::string> line = server->helper_->ReadLine(timeout);
-  if (!line.ok()) server->helper_->Kill();  // What it made durable is there at the next open.
+  if (!line.ok()) server->helper_->Kill();  // Its durable cuts are there at the next open.
   H5M_RETURN_IF_ERROR(line.status());
   H5M_RETURN_IF_ERROR(StatusOfLine(*line));
   return server;

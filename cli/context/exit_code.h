@@ -1,4 +1,4 @@
-// What the program tells its caller when it ends. Scripts depend on these numbers.
+// The exit codes of the program. Scripts depend on these numbers.
 #ifndef H5MIRROR_CLI_CONTEXT_EXIT_CODE_H_
 #define H5MIRROR_CLI_CONTEXT_EXIT_CODE_H_
 

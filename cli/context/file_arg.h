@@ -16,7 +16,7 @@ struct FileArg {
   std::string name;  // under the server's root
   // From the record, or EmbeddedAddress(); empty: as the flags and files say.
   std::string server;
-  // Set for a local file; its path as given, but what a symbolic link leads to for
+  // Set for a local file; its path as given, but the target of a symbolic link for
   // ResolveLocalArg().
   std::filesystem::path local;
   std::optional<LocalRecord> record;

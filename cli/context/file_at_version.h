@@ -31,9 +31,9 @@ struct FileAtVersion {
 inline constexpr char kVersionHelp[] =
     "the version: its number, latest, latest-K, tag:NAME, or a time "
     "(2026-11-03T14:00, yesterday, 'monday 14:00', 2h-ago; local or with Z or +hh:mm) for the "
-    "newest of then; FILE as in `h5mirror log`";
+    "newest at that time; FILE as in `h5mirror log`";
 
-// What follows the last '@' is the version; names may hold others. kInvalidArgument where
+// The text after the last '@' is the version; names may hold others. kInvalidArgument if
 // there is no '@'.
 absl::StatusOr<FileAtVersion> ParseFileAtVersion(std::string_view text, absl::TimeZone zone);
 

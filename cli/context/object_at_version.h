@@ -17,7 +17,7 @@ struct ObjectAtVersion {
 };
 
 // The path begins at the first ":/" behind the version. A time has a ':' too, but no "/", and a tag
-// has neither ':' nor '@' nor '/'. So the version is what stands between the first '@' and ":/"
+// has neither ':' nor '@' nor '/'. So the version is the text between the first '@' and ":/"
 // that have a version between them, and FILE and the path may hold either.
 // kInvalidArgument: there is no '@', no version, or no path behind it.
 absl::StatusOr<ObjectAtVersion> ParseObjectAtVersion(std::string_view text, absl::TimeZone zone);

@@ -24,7 +24,7 @@ class PathGlobs {
   bool Matches(std::string_view path) const;
   // True: a pattern matches it, or a group on the way to it.
   bool Covers(std::string_view path) const;
-  // True: a pattern may match what lies below this group; "" is the root.
+  // True: a pattern may match objects below this group; "" is the root.
   bool MayLeadOn(std::string_view path) const;
 
  private:
@@ -34,7 +34,7 @@ class PathGlobs {
 
 // For the help of flags that take one.
 inline constexpr char kPathGlobHelp[] =
-    "a pattern of paths, as /scratch/* or **/tmp: * and ? match anything but /, ** also /";
+    "a pattern of paths, such as /scratch/* or **/tmp: * and ? match anything but /, ** also /";
 
 }  // namespace h5mirror::tools
 

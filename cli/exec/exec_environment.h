@@ -16,7 +16,7 @@ struct ExecEnvironmentRequest {
   std::string plugin_dir;
   std::string audit_module;  // path; empty: none
   std::string report_dir;
-  std::string config;          // the driver's config string; empty: what the environment holds
+  std::string config;          // the driver's config string; empty: that of the environment
   std::string root;            // names are relative to it; empty: not said
   rpc::ClientSettings client;  // flags; they win over the config string
   // The VOL connector's: how long a changed file waits for a flush, zero: as long as the program

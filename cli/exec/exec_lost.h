@@ -1,4 +1,4 @@
-// What the servers have of files whose programs ended without closing them.
+// The servers' state of files whose programs ended without closing them.
 #ifndef H5MIRROR_CLI_EXEC_EXEC_LOST_H_
 #define H5MIRROR_CLI_EXEC_EXEC_LOST_H_
 

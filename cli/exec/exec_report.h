@@ -1,4 +1,4 @@
-// What programs under `h5mirror exec` did, from the lines that the plugin (<pid>.jsonl) and the
+// The work of programs under `h5mirror exec`, from the lines that the plugin (<pid>.jsonl) and the
 // audit module (<pid>.audit) wrote into the report directory.
 #ifndef H5MIRROR_CLI_EXEC_EXEC_REPORT_H_
 #define H5MIRROR_CLI_EXEC_EXEC_REPORT_H_

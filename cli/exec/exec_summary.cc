@@ -39,7 +39,7 @@ void PrintTable(Context& context, const std::vector<const FileUse*>& files) {
                   use.server.empty() ? "unknown" : use.server,
                   use.way_out.empty() ? use.detail : "see below"});
   }
-  context.Note("what was mirrored:");
+  context.Note("mirrored files:");
   Streams& streams = context.streams();
   table.Print(streams.err, streams.err_sink, streams.width_columns);
   if (files.size() > kRowsMax) {

@@ -27,7 +27,7 @@ struct IssuedTokens {
   std::optional<absl::Duration> lifetime = {};
 };
 
-// What the user is to do.
+// The user's next steps.
 struct DeviceCode {
   std::string code;          // which the user types, or compares
   std::string url;           // where
@@ -36,7 +36,7 @@ struct DeviceCode {
 
 // Each call waits some 40 s at most, takes answers up to 1 MiB, follows no redirect and checks the
 // certificate. URLs are https; http only of a loopback address. Errors: those of CallHttp();
-// kInvalidArgument: such an URL; kFailedPrecondition: the answer is not what was agreed;
+// kInvalidArgument: such an URL; kFailedPrecondition: the answer breaks the protocol;
 // kUnauthenticated: the issuer refuses, in its own words.
 class Issuer {
  public:

@@ -64,7 +64,7 @@ absl::StatusOr<std::string> TokenOfFile(const std::string& file) {
   return rpc::ReadToken(text.starts_with('@') ? std::string() : text);
 }
 
-// Makes the login of what was just read: writes the token, and then that it was.
+// Makes the login from a new token: writes the token, and then that it was.
 absl::StatusOr<LoginResult> Keep(const LoginStore& store, KeptLogin login, std::string_view token,
                                  std::optional<absl::Duration> lifetime) {
   H5M_RETURN_IF_ERROR(store.WriteToken(token));

@@ -27,12 +27,12 @@ struct LoginResult {
 };
 
 // Gets a token and keeps it for `server`. Errors: those of Issuer and LoginStore; kInvalidArgument:
-// what the source gave is no token; kNotFound: no such program or file.
+// the source gave no token; kNotFound: no such program or file.
 absl::StatusOr<LoginResult> LogIn(std::string_view server, const LoginSettings& settings,
                                   const LoginDialog& dialog);
 
 // Renews the login at `server`, unless more than half of its time is left. One process at a time
-// does so, and the next ones find a token that is new. Whatever fails, the token in its file stays,
+// does so, and the next ones find a token that is new. On any error the token in its file stays,
 // and a new refresh token is on disk before anything else happens with the answer.
 // Errors: kNotFound: there is no login. kFailedPrecondition: it cannot be renewed.
 absl::StatusOr<LoginResult> RefreshLogin(std::string_view server);

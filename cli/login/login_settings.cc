@@ -123,16 +123,16 @@ absl::Status CheckLoginSettings(const LoginSettings& settings) {
                       static_cast<int>(!settings.issuer.empty());
   if (sources == 0) {
     return absl::InvalidArgumentError(
-        "nothing says where the token comes from: give --issuer URL --client-id ID, "
+        "no source of the token is set: give --issuer URL --client-id ID, "
         "--token-command CMD or --token-file FILE, or ask your site for a login.toml");
   }
   if (sources > 1) {
     return absl::InvalidArgumentError(
-        "a token comes from one place: an issuer, a command or a file");
+        "several sources of the token are set: leave one, an issuer, a command or a file");
   }
   if (!settings.issuer.empty() && settings.client_id.empty()) {
     return absl::InvalidArgumentError(
-        "the issuer wants to know which client asks: give --client-id ID, as your site says");
+        "no client id is set: give --client-id ID, h5mirror's name at the issuer");
   }
   return absl::OkStatus();
 }

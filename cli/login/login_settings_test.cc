@@ -67,8 +67,8 @@ TEST_F(LoginSettingsTest, MistakesNameFileAndKey) {
            {"token_command = [1]", "`token_command` must be"},
            {"issuer = \"x\"\nclient_id = \"y\"\ntoken = \"both\"", "login.toml:3: `token`"},
            {"issuer = \"https://x\"", "--client-id"},
-           {"issuer = \"x\"\ntoken_command = \"y\"", "one place"},
-           {"", "nothing says"}}) {
+           {"issuer = \"x\"\ntoken_command = \"y\"", "several sources of the token"},
+           {"", "no source of the token"}}) {
     const absl::Status status = Read(toml).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << toml;
     EXPECT_THAT(std::string(status.message()), HasSubstr(message));

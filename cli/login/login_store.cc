@@ -58,8 +58,8 @@ void TakeTime(const json& object, const char* name, absl::Time* time) {
   *time = absl::FromUnixSeconds(member->get<int64_t>());
 }
 
-// What root makes in a user's directory, under sudo, is that user's: as base/record_files.h does
-// it. `fd` was just made there.
+// A file that root makes in a user's directory, under sudo, is that user's: as base/record_files.h
+// does it. `fd` was just made there.
 void LeaveToOwner(int fd, const std::filesystem::path& directory) {
   struct stat owner {};
   if (geteuid() != 0 || stat(directory.c_str(), &owner) != 0 || owner.st_uid == 0) return;
@@ -82,7 +82,7 @@ OwnedFd OpenLock(const std::filesystem::path& path) {
   constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
   OwnedFd made(open(path.c_str(), kFlags | O_CREAT | O_EXCL, 0600));
   if (!made.valid() && errno == EEXIST) return OwnedFd(open(path.c_str(), kFlags));
-  // Never what was there before: that could be a link to another file of root's.
+  // Never a file that was there before: it could be a link to another file of root's.
   if (made.valid()) LeaveToOwner(made.get(), path.parent_path());
   return made;
 }
@@ -100,7 +100,7 @@ absl::Status TakeWords(const json& words, std::vector<std::string>* out) {
 absl::StatusOr<LoginStore> LoginStore::Open(std::string_view server) {
   const char* const home = std::getenv("HOME");
   if (home == nullptr || *home == '\0') {
-    return absl::FailedPreconditionError("there is no HOME, and so no place for a login");
+    return absl::FailedPreconditionError("HOME is not set, and a login is kept below it: set HOME");
   }
   const std::filesystem::path directory = std::filesystem::path(home) / ".config/h5mirror";
   LoginStore store(rpc::LoginToken(directory, server));
@@ -172,7 +172,7 @@ absl::Status LoginStore::WriteToken(std::string_view token) const {
 
 absl::StatusOr<bool> LoginStore::Remove() const {
   bool was_there = false;
-  // What renews the token goes first: half of a logout leaves a token that ends by itself.
+  // The means of renewal go first: half of a logout leaves a token that ends by itself.
   for (const std::filesystem::path& path : {PathOf(".login"), token_path_}) {
     if (unlink(path.c_str()) == 0) {
       was_there = true;

@@ -1,4 +1,4 @@
-// The login at one server: the token that programs show, and what it is renewed with. Two files in
+// The login at one server: the token that programs show, and its means of renewal. Two files in
 // ~/.config/h5mirror/tokens, mode 0600: SERVER is the token (rpc/client_files.h), SERVER.login the
 // rest. Both are replaced as a whole and synced.
 #ifndef H5MIRROR_CLI_LOGIN_LOGIN_STORE_H_
@@ -27,7 +27,7 @@ struct KeptLogin {
 // Not thread-safe.
 class LoginStore {
  public:
-  // Makes the directory, mode 0700. What root makes in a user's HOME belongs to that user.
+  // Makes the directory, mode 0700. Files that root makes in a user's HOME belong to that user.
   // kFailedPrecondition: there is no HOME.
   static absl::StatusOr<LoginStore> Open(std::string_view server);
 

@@ -20,11 +20,30 @@ Json TimeToJson(absl::Time time) {
   return text.empty() ? Json(nullptr) : Json(text);
 }
 
+Json SourceToJson(const v1::SourceVersion& source) {
+  const bool verified = !source.verified_user().empty();
+  return Json{
+      {"kind", source.kind() == v1::SOURCE_KIND_PROMOTION ? "promotion" : "fork"},
+      {"name", source.name()},
+      {"file_id", absl::BytesToHexString(source.file_id())},
+      {"version", source.version()},
+      {"cut", source.cut()},
+      {"time", TimeToJson(FromProto(source.server_time()))},
+      {"user", verified ? source.verified_user() : source.claimed_user()},
+      {"user_verified", verified},
+  };
+}
+
+Json GroupToJson(const v1::GroupCut& group) {
+  const absl::StatusOr<Bytes16> id = FromByteString(group.group_id());
+  return Json{{"id", id.ok() ? Json(HexOf(*id)) : Json(nullptr)}, {"number", group.number()}};
+}
+
 Json VersionToJson(const v1::Version& version) {
   Json tags = Json::array();
   for (const std::string& tag : version.tags()) tags.push_back(tag);
   const bool verified = !version.verified_user().empty();
-  return Json{
+  Json json{
       {"version", version.version()},
       {"cut", version.cut()},
       {"time", TimeToJson(FromProto(version.server_time()))},
@@ -42,6 +61,9 @@ Json VersionToJson(const v1::Version& version) {
       {"comment", version.comment()},
       {"tags", tags},
   };
+  if (version.has_source()) json["source"] = SourceToJson(version.source());
+  if (version.has_group()) json["group"] = GroupToJson(version.group());
+  return json;
 }
 
 namespace {
@@ -113,6 +135,8 @@ Json StatusToJson(const v1::FileStatus& status) {
       {"history_notice",
        status.history_notice().empty() ? Json(nullptr) : Json(status.history_notice())},
       {"last_check", check},
+      {"forked_from",
+       status.has_forked_from() ? SourceToJson(status.forked_from()) : Json(nullptr)},
   };
 }
 

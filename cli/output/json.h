@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 
 // A time as RFC 3339 in UTC, or null.
 Json TimeToJson(absl::Time time);
+Json SourceToJson(const v1::SourceVersion& source);
 Json VersionToJson(const v1::Version& version);
 Json SummaryToJson(const v1::FileSummary& summary);
 Json StatusToJson(const v1::FileStatus& status);

@@ -1,4 +1,4 @@
-// What the lines that show progress have in common.
+// The common part of the lines that show progress.
 #ifndef H5MIRROR_CLI_OUTPUT_PROGRESS_LINE_H_
 #define H5MIRROR_CLI_OUTPUT_PROGRESS_LINE_H_
 

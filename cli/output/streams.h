@@ -8,7 +8,7 @@
 
 namespace h5mirror::tools {
 
-// What reads the other end.
+// The reader of the other end.
 enum class Sink { kTerminal, kPipe };
 
 class BatchProgress;

@@ -11,7 +11,7 @@ namespace h5mirror::tools {
 
 enum class Align { kLeft, kRight };
 
-// What becomes of a column on a terminal that is too narrow for all of them.
+// The fate of a column on a terminal that is too narrow for all of them.
 enum class Narrow {
   kWhole,    // stays, and the terminal wraps it
   kClip,     // stays, clipped to what the whole ones leave of the width

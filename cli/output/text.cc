@@ -26,6 +26,18 @@ std::string UserOf(const v1::Version& version) {
   return StrCat(version.writer().claimed_user(), " (unverified)");
 }
 
+std::string SourceText(const v1::SourceVersion& source, absl::TimeZone zone) {
+  if (source.version() == 0) return "";
+  std::string text = StrCat(source.name(), "@", source.version(), ", taken over at ",
+                            LocalTime(FromProto(source.server_time()), zone));
+  if (!source.verified_user().empty()) {
+    StrAppend(&text, " by ", source.verified_user());
+  } else if (!source.claimed_user().empty()) {
+    StrAppend(&text, " by ", source.claimed_user(), " (unverified)");
+  }
+  return text;
+}
+
 size_t DisplayWidth(std::string_view text) {
   size_t width = 0;
   for (char c : text) width += StartsCodePoint(c) ? 1 : 0;

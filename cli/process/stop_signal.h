@@ -1,5 +1,5 @@
-// SIGINT, SIGTERM and SIGHUP for what goes on until it is told to stop, or has something to put in
-// order before it ends.
+// SIGINT, SIGTERM and SIGHUP for verbs that go on until they are told to stop, or have something to
+// put in order before it ends.
 #ifndef H5MIRROR_CLI_PROCESS_STOP_SIGNAL_H_
 #define H5MIRROR_CLI_PROCESS_STOP_SIGNAL_H_
 

@@ -39,10 +39,10 @@ absl::StatusOr<T> Decode(std::string_view text, json* whole) {
     }
     return whole->get<T>();
   } catch (const std::exception& error) {
-    return absl::InternalError(
-        StrCat("restore: the CLI and its helper do not understand each "
-               "other, install them together: ",
-               error.what()));
+    return absl::InternalError(StrCat(
+        "restore: the CLI and its helper h5mirror-restore do not understand each other, install "
+        "them together: ",
+        error.what()));
   }
 }
 

@@ -1,8 +1,8 @@
-// What the CLI tells its helper h5mirror-restore, and what that answers. The helper has HDF5 and
+// The request of the CLI to its helper h5mirror-restore, and the answer. The helper has HDF5 and
 // the driver, which brings gRPC. The CLI has gRPC itself, and both in one process would not do: a
 // message may be registered only once.
 //
-//   CLI     finds files, versions, servers and rights; asks who writes
+//   CLI     finds files, versions, servers and rights; looks for a writer
 //   helper  copies the object between two files that the driver opens
 //
 // The helper takes the name of a file with the job. On its standard output it prints lines:
@@ -50,10 +50,10 @@ struct LostReferences {
   std::string object;  // in the target
   std::string leads_to;
   uint64_t count = 0;
-  // What the target has at that path: "missing", "other_kind", "other_file" behind an external
+  // The target's object at that path: "missing", "other_kind", "other_file" behind an external
   // link, "too_small" for a region; or "no_region" that can be read, "no_name" in the source.
   std::string why;
-  bool removed = false;  // they led to what was replaced, and `why` is of the copy
+  bool removed = false;  // they led to the replaced object, and `why` is of the copy
 };
 
 // Two paths that led to one object, and lead to two.
@@ -62,7 +62,7 @@ struct Split {
   std::string other;   // stays as it is
 };
 
-// What was done, or would be.
+// The result, also of a dry run.
 struct RestoreResult {
   std::string kind;  // "group", "dataset", "datatype", "soft link", "external link", "link"
   bool replaced = false;
@@ -73,9 +73,9 @@ struct RestoreResult {
   std::vector<std::string> made_groups;  // parents that were missing
   uint64_t other_names = 0;              // hard links that still lead to the replaced object
   uint64_t references = 0;               // that were set anew in the object
-  uint64_t led_over = 0;                 // of other objects, from what was replaced
+  uint64_t led_over = 0;                 // of other objects, from the replaced object
   std::vector<LostReferences> lost;
-  std::string old_kind;      // of what was replaced, as `kind`; empty: nothing
+  std::string old_kind;      // of the replaced object, as `kind`; empty: none
   uint64_t old_objects = 0;  // that no path leads to any more
   uint64_t old_bytes = 0;    // of their raw data, as stored
   uint64_t split_count = 0;

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "cli/output/text.h"
+#include "cli/testing/fake_forks.h"
 #include "cli/testing/fake_mirror.h"
 #include "grpcpp/server_builder.h"
 
@@ -42,6 +43,7 @@ v1::FileStatus StatusOf(const std::string& name, const FakeFile& file) {
   status.set_history_notice(file.history_notice);
   status.mutable_mirror()->set_state(file.mirror_state);
   if (file.check.version() > 0) *status.mutable_last_check() = file.check;
+  if (file.forked_from.version() > 0) *status.mutable_forked_from() = file.forked_from;
   if (file.leased) *status.mutable_lease()->mutable_writer() = file.lease;
   return status;
 }
@@ -145,9 +147,9 @@ class FakeFiles final : public v1::Files::Service {
   State& state_;
 };
 
-class FakeVersions final : public v1::Versions::Service {
+class FakeVersions final : public FakeForks {
  public:
-  explicit FakeVersions(State& state) : state_(state) {}
+  explicit FakeVersions(State& state) : FakeForks(state), state_(state) {}
 
   // Page tokens are the number of versions given so far.
   grpc::Status ListVersions(grpc::ServerContext*, const v1::ListVersionsRequest* request,

@@ -33,6 +33,7 @@ struct FakeFile {
   std::string history_notice;
   v1::MirrorCheck check;  // the last one recorded
   v1::MirrorState mirror_state = v1::MIRROR_STATE_UNSPECIFIED;
+  v1::SourceVersion forked_from = {};  // no version: it is no fork
 };
 
 // Thread-safe. Destroyed: it stops.

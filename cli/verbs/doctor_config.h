@@ -1,4 +1,4 @@
-// What `h5mirror doctor` says of the driver's config in the environment.
+// The check of `h5mirror doctor` for the driver's config in the environment.
 #ifndef H5MIRROR_CLI_VERBS_DOCTOR_CONFIG_H_
 #define H5MIRROR_CLI_VERBS_DOCTOR_CONFIG_H_
 

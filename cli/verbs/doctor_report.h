@@ -1,4 +1,4 @@
-// What `h5mirror doctor` found, one line a check.
+// The findings of `h5mirror doctor`, one line a check.
 #ifndef H5MIRROR_CLI_VERBS_DOCTOR_REPORT_H_
 #define H5MIRROR_CLI_VERBS_DOCTOR_REPORT_H_
 
@@ -13,8 +13,8 @@ enum class Health { kOk, kWarn, kFail };
 
 struct Check {
   Health health = Health::kOk;
-  std::string name;     // of what was checked: "plugin", "server", ...
-  std::string detail;   // what was found
+  std::string name;     // of the check: "plugin", "server", ...
+  std::string detail;   // the finding
   std::string way_out;  // empty where nothing is wrong
 };
 

@@ -15,13 +15,13 @@
 
 namespace h5mirror::tools {
 
-// What became of one file, for programs and for people.
+// The result for one file, for programs and for people.
 struct FileOutcome {
   Json json;
   std::string text;
 };
 
-// What else is done beside the files' turns; each may be left out.
+// Further work beside the files' turns; each may be left out.
 struct EachFileExtras {
   // So many files at once, each with a connection of its own.
   int jobs = 1;

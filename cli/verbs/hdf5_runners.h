@@ -27,7 +27,7 @@ struct VersionToOpen {
 };
 
 // Opens a version with HDF5 and looks at every object in it, but not at raw data.
-// Errors: kInternal what HDF5 says; those of ReadVersion.
+// Errors: kInternal HDF5's error; those of ReadVersion.
 using VersionOpener = std::function<absl::Status(rpc::Client&, const VersionToOpen&)>;
 
 // In the CLI all are null.

@@ -65,7 +65,7 @@ RestoreTarget OnServer(const RestoreSource& source) {
   return target;
 }
 
-// The path comes from a writer, who may be another user, and another file may lie there by now.
+// The path comes from a writer, possibly another user, and another file may lie there by now.
 bool IsMirroredAs(const RestoreTarget& target, const v1::FileStatus& status) {
   return std::any_of(target.mirrors.begin(), target.mirrors.end(), [&](const FileArg& mirror) {
     return mirror.record.has_value() && ToByteString(mirror.record->file_id) == status.file_id();
@@ -83,7 +83,16 @@ absl::StatusOr<RestoreTarget> TargetOfName(const RestoreSource& source) {
         ", which a change on the server would part from it: restore it there, or give a file with "
         "--into"));
   }
-  if (!Exists(origin.path())) return OnServer(source);
+  std::error_code unknown;
+  const bool is_there = fs::exists(origin.path(), unknown);
+  if (unknown) {
+    return absl::FailedPreconditionError(
+        StrCat(source.file.name, " is the mirror of ", origin.path(),
+               ", which you cannot look at (", unknown.message(),
+               "), and a change on the server would part the two: let a user restore it who may "
+               "write that file, or give a file with --into"));
+  }
+  if (!is_there) return OnServer(source);
   H5M_ASSIGN_OR_RETURN(RestoreTarget target, LocalTarget(origin.path()));
   if (IsMirroredAs(target, source.status)) return target;
   return absl::FailedPreconditionError(

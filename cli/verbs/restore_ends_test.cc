@@ -69,6 +69,16 @@ TEST_F(RestoreEndsTest, AFileThatIsNowhereElseIsOnTheServer) {
   EXPECT_EQ(FindRestoreTarget(Source(origin), "")->kind, RestoreTarget::Kind::kRemote);
 }
 
+// As where its directory lets only another user in. Root may look everywhere, but at this.
+TEST_F(RestoreEndsTest, ALocalFileThatCannotBeLookedAtIsNotPartedFromItsMirror) {
+  std::filesystem::create_symlink("round.h5", Path("round.h5"));
+  v1::Origin origin = *LocalOrigin(Path("gone.h5"));
+  origin.set_path(Path("round.h5"));
+  const absl::Status refused = FindRestoreTarget(Source(origin), "").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("which you cannot look at"));
+}
+
 TEST_F(RestoreEndsTest, AnyLocalFileCanBeTheTarget) {
   const auto fresh = FindRestoreTarget(Source({}), Path("new.h5"));
   ASSERT_TRUE(fresh.ok());

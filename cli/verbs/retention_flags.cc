@@ -12,16 +12,15 @@ void AddRetentionFlags(CLI::App& verb, RetentionFlags& flags) {
   const auto add = [&verb](const char* name, int64_t& count, const char* help) {
     verb.add_option(name, count, help)->check(WholeNumber(0));
   };
-  add("--keep-last", flags.last, "keep the newest N versions");
-  add("--keep-hourly", flags.hourly, "keep the newest version of each of N hours that have one");
+  add("--keep-last", flags.last, "retain the newest N versions");
+  add("--keep-hourly", flags.hourly, "retain the newest version of each of N hours that have one");
   add("--keep-daily", flags.daily, "the same for days");
   add("--keep-weekly", flags.weekly, "the same for ISO weeks");
   add("--keep-monthly", flags.monthly, "the same for months");
   add("--keep-yearly", flags.yearly, "the same for years");
   verb.add_option("--keep-within", flags.within,
-                  "keep what is not older than this, counted back from the newest version: 30d, "
-                  "2w, 12h");
-  verb.add_option("--keep-tag", flags.tags, "keep the version with this tag; may be repeated")
+                  "retain versions at most this much older than the newest one: 30d, 2w, 12h");
+  verb.add_option("--keep-tag", flags.tags, "retain the version with this tag; may be repeated")
       ->allow_extra_args(false);
 }
 

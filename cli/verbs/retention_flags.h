@@ -1,4 +1,4 @@
-// What to keep, on the command line.
+// The rules of retention, on the command line.
 #ifndef H5MIRROR_CLI_VERBS_RETENTION_FLAGS_H_
 #define H5MIRROR_CLI_VERBS_RETENTION_FLAGS_H_
 

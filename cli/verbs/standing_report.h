@@ -18,7 +18,7 @@ enum class Standing {
   kBehind,        // the server lacks the newest
   kCrashed,       // its writer ended without a close
   kChanged,       // the local file was changed outside since its last clean close
-  kServerMoved,   // the server's newest is not what the local file was closed as
+  kServerMoved,   // the server's newest is not the state of the local file's close
   kDiverged,      // the client found it so
   kLocalGone,     // a record and no file
   kServerGone,    // the server has no such file, or another one under its name
@@ -28,7 +28,7 @@ enum class Standing {
 struct StandingReport {
   Standing standing = Standing::kLevel;
   std::string detail;   // one clause for people
-  std::string way_out;  // what decides or repairs; empty where nothing is wrong
+  std::string way_out;  // the command or step that settles it; empty if all is well
 };
 
 // `stat` unset: there is no local file. `server` unset: it has no file of that name. `address`:

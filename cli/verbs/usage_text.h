@@ -1,4 +1,4 @@
-// What a caller uses of its limits and quotas, as people and programs read it.
+// A caller's use of its limits and quotas, as people and programs read it.
 #ifndef H5MIRROR_CLI_VERBS_USAGE_TEXT_H_
 #define H5MIRROR_CLI_VERBS_USAGE_TEXT_H_
 

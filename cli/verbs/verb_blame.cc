@@ -11,7 +11,7 @@ void AddBlame(CLI::App& app, Context& context, const std::vector<std::string>& a
               const ObjectLogRunner& runner, Action& action) {
   auto object = std::make_shared<std::string>();
   CLI::App* verb = app.add_subcommand(
-      "blame", "Tell which version gave each attribute of an object the value that it has");
+      "blame", "List the attributes of an object, each with the version that gave it its value");
   verb->add_option("FILE:/PATH", *object, StrCat("the object; FILE: ", kFileHelp))->required();
   verb->callback([&context, &action, &arguments, &runner, object] {
     action = [&context, &arguments, &runner, object]() -> absl::StatusOr<int> {

@@ -27,34 +27,35 @@ void AddDiff(CLI::App& app, Context& context, const std::vector<std::string>& ar
              const DiffRunner& runner, Action& action) {
   auto options = std::make_shared<DiffOptions>();
   CLI::App* verb =
-      app.add_subcommand("diff", "Tell what differs between two versions, or between two files");
+      app.add_subcommand("diff", "List the differences between two versions, or between two files");
   verb->add_option("FILE@OLD", options->old_version,
-                   StrCat(kVersionHelp, "; without a version: a local file as it is"))
+                   StrCat(kVersionHelp, "; without @VERSION: a local file as it is"))
       ->required();
   verb->add_option("FILE@NEW", options->new_version,
-                   "what to compare it with, also of another file (default: the newest version)");
+                   "the other version, also of another file (default: the newest version)");
   CLI::Option* pages = verb->add_flag("--pages", options->pages,
                                       "list the pages whose bytes differ, not the objects");
   verb->add_option("--exclude", options->exclude,
-                   StrCat("neither compare nor list what lies at or below these paths: ",
+                   StrCat("neither compare nor list objects at or below these paths: ",
                           kPathGlobHelp, "; may be repeated"))
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->excludes(pages);
   const auto tolerance = AnyNumber(0, std::numeric_limits<double>::max());
   verb->add_option("--rtol", options->relative_tolerance,
-                   "numbers are equal if |old - new| <= ATOL + RTOL * |new| (default: 0)")
+                   "the R of: numbers are equal if |old - new| <= A + R * |new| (default: 0)")
       ->check(tolerance)
       ->excludes(pages);
-  verb->add_option("--atol", options->absolute_tolerance, "the ATOL of that (default: 0)")
+  verb->add_option("--atol", options->absolute_tolerance, "the A of that rule (default: 0)")
       ->check(tolerance)
       ->excludes(pages);
   verb->add_flag("--full", options->full,
-                 "look at every object, also where the changed bytes prove that it is the same");
-  verb->add_flag("--stats", options->stats, "say what was read");
+                 "look at every object, also if the changed bytes prove that it is the same");
+  verb->add_flag("--stats", options->stats,
+                 "print the numbers of changed pages, pages read, and objects compared");
   verb->footer(
-      "Exit codes: 0 equal, 1 different, 2 not all could be compared, or trouble that has\n"
-      "no code of its own; others as of all verbs, see h5mirror --help.");
+      "Exit codes: 0 equal, 1 different, 2 not all could be compared, or an error without\n"
+      "a code of its own. The others are those of all verbs: see h5mirror --help.");
   verb->callback([&context, &action, &arguments, &runner, options] {
     action = [&context, &arguments, &runner, options]() -> absl::StatusOr<int> {
       if (runner == nullptr) return RunHdf5Helper("diff", arguments);

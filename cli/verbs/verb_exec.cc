@@ -84,7 +84,7 @@ bool IsRunning(int64_t pid) {
          std::string_view("ZX").find(stat[name_end + 2]) == std::string_view::npos;
 }
 
-// What the report says, and what the servers know of files that were left open.
+// The report, and the servers' knowledge of files that were left open.
 ExecReport MakeReport(const Context& context, const std::string& directory,
                       const std::string& config) {
   // A server that is away shall not hold up the program's end.
@@ -161,10 +161,10 @@ void AddExec(CLI::App& app, Context& context, const std::vector<std::string>& pr
   verb->add_option("--config", options->config,
                    "the driver's config, 'key=value;key=value' or @FILE; flags win over it");
   verb->add_option("--root", options->root,
-                   "files are named relative to this directory, files outside are not mirrored");
+                   "names are relative to this directory; files outside of it are not mirrored");
   verb->add_option("--tick", options->tick,
-                   "flush a file that the program has changed and does not flush, after so long "
-                   "(10ms to 24h), so that readers see it")
+                   "flush each file that the program has changed, once in this time (10ms to 24h), "
+                   "so that readers see it")
       ->check(DurationFrom(absl::Milliseconds(10), absl::Hours(24)));
   verb->add_flag("--all-drivers", options->all_drivers,
                  "mirror also files for which the program names sec2, stdio, direct, log, or core "

@@ -24,7 +24,7 @@ void AddFind(CLI::App& app, Context& context, const std::vector<std::string>& ar
                    "look into the newest version of this time, as `log --until` takes it "
                    "(default: now)");
   verb->add_flag("--every-version", options->every_version,
-                 "look into all versions until then, and say which ones have the object");
+                 "look into all versions until then, and list those with the object");
   verb->callback([&context, &action, &arguments, &runner, options] {
     action = [&context, &arguments, &runner, options]() -> absl::StatusOr<int> {
       if (runner == nullptr) return RunHdf5Helper("find", arguments);

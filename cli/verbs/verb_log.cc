@@ -132,7 +132,7 @@ void AddLog(CLI::App& app, Context& context, const std::vector<std::string>& arg
   CLI::App* verb = app.add_subcommand(
       "log", "List the versions of a file, or those that changed an object of it, newest first");
   verb->add_option("FILE[:/PATH]", options->file,
-                   StrCat(kFileHelp, "; with a path, the object in it that the list is about"))
+                   StrCat(kFileHelp, "; with a path: only versions that changed this object"))
       ->required();
   verb->add_option("--since", options->since,
                    "only versions of this time or later: 2026-11-03T14:00[Z|+hh:mm], 2026-11-03, "

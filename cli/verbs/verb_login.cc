@@ -91,7 +91,7 @@ absl::StatusOr<int> RunLogin(Context& context, const Options& options) {
   if (options.refreshes) {
     if (options.names_source()) {
       return absl::InvalidArgumentError(
-          "--refresh renews the login that there is: leave out where its token comes from");
+          "--refresh renews the present login: leave out the flags for the source of its token");
     }
     H5M_ASSIGN_OR_RETURN(const LoginResult result, RefreshLogin(server.server));
     return Tell(context, server.server, result);
@@ -134,9 +134,10 @@ void AddLogin(CLI::App& app, Context& context, Action& action) {
   CLI::App* verb =
       app.add_subcommand("login", "Get a token of the site's single sign-on, for one server");
   verb->add_option("--issuer", options->issuer,
-                   "URL of the issuer, where you log in with a browser of any machine (RFC 8628)");
-  verb->add_option("--client-id", options->client_id, "as which the issuer knows h5mirror");
-  verb->add_option("--scope", options->scope, "what to ask for (default: openid offline_access)");
+                   "URL of the issuer; you log in there with a browser of any machine (RFC 8628)");
+  verb->add_option("--client-id", options->client_id, "h5mirror's name at the issuer");
+  verb->add_option("--scope", options->scope,
+                   "the scope to request (default: openid offline_access)");
   verb->add_flag("--id-token", options->takes_id_token,
                  "keep the ID token in place of the access token");
   verb->add_option("--issuer-ca", options->issuer_ca,
@@ -147,14 +148,14 @@ void AddLogin(CLI::App& app, Context& context, Action& action) {
   verb->add_flag("--refresh", options->refreshes,
                  "renew the login, unless more than half of its time is left");
   verb->footer(
-      "Without --issuer, --token-command and --token-file, login.toml beside client.toml says "
-      "where the token comes from. Running programs take a renewed token by themselves.");
+      "Without --issuer, --token-command and --token-file, login.toml beside client.toml names "
+      "the source of the token. Running programs take a renewed token by themselves.");
   OnVerb(*verb, context, action, options, RunLogin);
 }
 
 void AddLogout(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand("logout", "Remove the token and what renews it");
+  CLI::App* verb = app.add_subcommand("logout", "Remove the token and its means of renewal");
   OnVerb(*verb, context, action, options, RunLogout);
 }
 

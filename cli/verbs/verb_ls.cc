@@ -160,7 +160,7 @@ void AddLs(CLI::App& app, Context& context, Action& action) {
       ->excludes(long_form);
   verb->add_option_function<std::string>(
           "--state", [options](const std::string& text) { options->states = ParseStates(text); },
-          "only files whose mirrors are in one of these states, as in degraded,diverged; any: each "
+          "only files whose mirror is in one of these states, such as degraded,diverged; any: each "
           "file with its state")
       ->type_name("STATE,...")
       ->excludes(long_form)

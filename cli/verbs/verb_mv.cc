@@ -140,10 +140,10 @@ void AddMv(CLI::App& app, Context& context, Action& action) {
       "mv", "Give a file another name; its history goes with it. Of a local file: on both sides");
   verb->add_option("OLD", options->from, kFileHelp)->required();
   verb->add_option("NEW", options->to,
-                   "a name under the server's root; where OLD is a local file, a local path")
+                   "a name under the server's root; if OLD is a local file, a local path")
       ->required();
   verb->add_option("--name", options->name,
-                   "the mirror's new name, where the local path does not lead to it");
+                   "the mirror's new name, if the local path does not lead to it");
   OnVerb(*verb, context, action, options, RunMove);
 }
 

@@ -25,7 +25,7 @@ constexpr char kTeach[] =
     "newest version is dropped for good, and --dry-run shows it first (--keep-last 1 keeps the "
     "newest alone)";
 
-// The plan, as it comes, and what became of it.
+// The plan, as it comes, and the result.
 class Pruning {
  public:
   Pruning(Context& context, std::string label)
@@ -146,7 +146,7 @@ void AddPrune(CLI::App& app, Context& context, Action& action) {
   CLI::App* verb = app.add_subcommand("prune", "Drop old versions of a file by a policy, for good");
   verb->add_option("FILE", options->file, kFileHelp)->required();
   AddRetentionFlags(*verb, options->keep);
-  verb->add_flag("--dry-run", options->dry_run, "only show what would be kept and dropped");
+  verb->add_flag("--dry-run", options->dry_run, "only list retained and dropped versions");
   OnVerb(*verb, context, action, options, RunPrune);
 }
 

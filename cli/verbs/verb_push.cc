@@ -39,7 +39,7 @@ struct Options {
   ForeignFile foreign() const { return replace ? ForeignFile::kReplace : ForeignFile::kRefuse; }
 };
 
-// What became of one file.
+// The result for one file.
 struct Outcome {
   std::string local;
   std::string name;
@@ -60,7 +60,7 @@ std::string_view ActionName(PushAction action) {
   return "unknown";
 }
 
-// The server has an earlier state of it, or one that has diverged: what differs is found by
+// The server has an earlier state of it, or one that has diverged: differences are found by
 // digests.
 absl::Status PushDifferences(Context& context, const Options& options, const FileArg& arg,
                              Outcome& outcome) {
@@ -238,10 +238,10 @@ void AddPush(CLI::App& app, Context& context, Action& action) {
                    "name files without a record by their path below this directory "
                    "(default: root of client.toml; without one, HOST/absolute/path)");
   verb->add_flag("--replace", options->replace,
-                 "put the file in the place of another one of that name, whose versions stay");
-  verb->add_flag("--any", options->any, "also what is not HDF5, or was not closed cleanly");
-  verb->add_flag("--dry-run", options->dry_run, "say what would be done");
-  verb->add_option("-j,--jobs", options->jobs, "so many files at once (1 to 64)")
+                 "take the place of another file of that name; its versions stay");
+  verb->add_flag("--any", options->any, "also files that are not HDF5, or were not closed cleanly");
+  verb->add_flag("--dry-run", options->dry_run, "change nothing; print the steps only");
+  verb->add_option("-j,--jobs", options->jobs, "files that are sent at once (1 to 64)")
       ->capture_default_str()
       ->check(WholeNumber(1, 64));
   verb->add_flag("-q,--quiet", options->quiet, "say nothing but errors");

@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "base/dirty_map.h"
@@ -21,6 +23,7 @@
 #include "cli/context/file_at_version.h"
 #include "cli/output/progress.h"
 #include "cli/output/text.h"
+#include "cli/verbs/recover_members.h"
 #include "cli/verbs/verbs.h"
 #include "sync/closed_copy.h"
 #include "sync/closed_record.h"
@@ -41,6 +44,8 @@ struct Options {
   std::string name;
   std::string version = "latest";
   bool dry_run = false;
+  // Of a member of several files: its mirror, instead of what a record says.
+  std::optional<FileArg> mirror = std::nullopt;
 };
 
 // One recovery, all that can be known of it before anything is changed: what --dry-run tells, and
@@ -66,20 +71,6 @@ struct Plan {
   bool is_here() const { return IsSameOrigin(here, status.origin()); }
 };
 
-// A name beside the local file that nothing has.
-std::string NameForOldFile(const std::string& local) {
-  const std::string first = StrCat(
-      local, kOldFileMark, absl::FormatTime("%Y%m%dT%H%M%SZ", absl::Now(), absl::UTCTimeZone()));
-  std::string name = first;
-  std::error_code ignored;
-  for (int n = 2; std::filesystem::symlink_status(name, ignored).type() !=
-                  std::filesystem::file_type::not_found;
-       ++n) {
-    name = StrCat(first, "-", n);
-  }
-  return name;
-}
-
 // Of several mirrors the one with the newest version, by the clock of the file's writer. Those that
 // are away have no say.
 absl::StatusOr<FileArg> NewestMirror(Context& context, const std::string& local) {
@@ -104,6 +95,13 @@ absl::StatusOr<FileArg> NewestMirror(Context& context, const std::string& local)
   }
   return absl::UnavailableError(
       StrCat(local, ": none of its ", mirrors.size(), " mirrors has it, or can be asked"));
+}
+
+absl::StatusOr<FileArg> MirrorOf(Context& context, const Options& options) {
+  if (options.mirror) return *options.mirror;
+  H5M_ASSIGN_OR_RETURN(FileArg mirror, NewestMirror(context, options.local));
+  if (!options.name.empty()) mirror.name = options.name;
+  return mirror;
 }
 
 absl::StatusOr<v1::FileStatus> StatusOf(const Plan& plan) {
@@ -164,7 +162,7 @@ absl::StatusOr<bool> IsPatched(const Plan& plan, Extent range, Progress& progres
   return got == bytes.size() && bytes == wanted;
 }
 
-// By digests: what differs is not fetched for it.
+// By digests: the differences are not fetched for it.
 absl::StatusOr<bool> HasTheBytes(const Plan& plan, Progress& progress) {
   const LocalFile& file = *plan.old_file;
   const auto size_bytes = static_cast<uint64_t>(plan.version.size_bytes());
@@ -211,8 +209,7 @@ absl::Status CheckRight(const Plan& plan) {
 
 absl::StatusOr<Plan> MakePlan(Context& context, const Options& options) {
   Plan plan;
-  H5M_ASSIGN_OR_RETURN(plan.arg, NewestMirror(context, options.local));
-  if (!options.name.empty()) plan.arg.name = options.name;
+  H5M_ASSIGN_OR_RETURN(plan.arg, MirrorOf(context, options));
   if (plan.arg.name.empty()) {
     return absl::NotFoundError(StrCat(
         options.local, ": no record of a mirror beside it; say which file it is with --name NAME"));
@@ -269,6 +266,14 @@ struct Outcome {
   std::optional<TempFile> fresh;
 };
 
+std::optional<RecordGroup> GroupOf(const v1::Version& version) {
+  const absl::StatusOr<Bytes16> id = FromByteString(version.group().group_id());
+  if (!version.has_group() || !id.ok()) return std::nullopt;
+  return RecordGroup{*id,
+                     version.group().number(),
+                     {version.group().member().begin(), version.group().member().end()}};
+}
+
 absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
   const v1::Version& version = plan.version;
   LocalRecord record;
@@ -279,6 +284,7 @@ absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
   record.cut = version.cut();
   record.version = version.version();
   record.stat = outcome.stat;
+  record.group = GroupOf(version);
   record.since = absl::Now();
   if (!plan.is_newest()) {
     record.state = RecordState::kDiverged;
@@ -345,7 +351,7 @@ absl::StatusOr<Outcome> Recover(Context& context, const Plan& plan) {
   return outcome;
 }
 
-// What would become of a cut that is in no version yet.
+// The result for a cut that is in no version yet.
 void ReportNewerCut(Context& context, const Plan& plan, const Options& options) {
   const bool keeps = plan.old_file.has_value();
   const Json kept = keeps ? Json(plan.kept) : Json(nullptr);
@@ -411,7 +417,7 @@ std::string WayOnText(const Plan& plan, const Options& options) {
                 " ", options.local);
 }
 
-// The same of what was done as of what would be.
+// The same of a run as of a dry run.
 void Report(Context& context, const Plan& plan, const Options& options) {
   if (context.json()) PrintReport(context, plan, options);
   context.Say(ReportText(plan, options));
@@ -420,7 +426,7 @@ void Report(Context& context, const Plan& plan, const Options& options) {
                         " was cut while a writer had the file open: the local file ",
                         options.dry_run ? "gets" : "has", " the superblock of a closed file"));
   }
-  if (!plan.is_newest()) context.Note(WayOnText(plan, options));
+  if (!plan.is_newest() && !options.mirror) context.Note(WayOnText(plan, options));
 }
 
 void CloseOnServer(Context& context, const Plan& plan, const Options& options) {
@@ -434,7 +440,7 @@ void CloseOnServer(Context& context, const Plan& plan, const Options& options) {
   SendClosedSuperblock(context, std::move(request));
 }
 
-absl::StatusOr<int> RunRecover(Context& context, const Options& options) {
+absl::StatusOr<int> RecoverFile(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(Plan plan, MakePlan(context, options));
   if (options.dry_run && plan.version.version() == 0) {
     ReportNewerCut(context, plan, options);
@@ -457,6 +463,27 @@ absl::StatusOr<int> RunRecover(Context& context, const Options& options) {
   return kExitOk;
 }
 
+// All members of a family, split or multi file go to one moment together, whichever is named.
+absl::StatusOr<int> RunRecover(Context& context, const Options& options) {
+  if (options.version != "latest") return RecoverFile(context, options);
+  H5M_ASSIGN_OR_RETURN(FileArg mirror, MirrorOf(context, options));
+  Options own = options;
+  own.mirror = mirror;
+  if (mirror.name.empty()) return RecoverFile(context, own);
+  H5M_ASSIGN_OR_RETURN(rpc::Client* const client, context.Connect(mirror));
+  H5M_ASSIGN_OR_RETURN(const auto cut, FindMembers(*client, mirror.name));
+  if (!cut) return RecoverFile(context, own);
+  const MembersToRecover members{*client, mirror, *cut, options.dry_run};
+  H5M_ASSIGN_OR_RETURN(const std::vector<FileArg> mirrors, GoBackToCut(context, members));
+  for (size_t index = 0; index < mirrors.size(); ++index) {
+    own.mirror = mirrors[index];
+    own.local = mirrors[index].local.string();
+    if (options.dry_run) own.version = StrCat(cut->members[index].version.version());
+    H5M_RETURN_IF_ERROR(RecoverFile(context, own).status());
+  }
+  return kExitOk;
+}
+
 }  // namespace
 
 void AddRecover(CLI::App& app, Context& context, Action& action) {
@@ -467,8 +494,8 @@ void AddRecover(CLI::App& app, Context& context, Action& action) {
       ->required();
   verb->add_option("--version", options->version, "as after @ in FILE@VERSION (default: latest)");
   verb->add_option("--name", options->name,
-                   "the file's name under the server's root, where there is no record");
-  verb->add_flag("--dry-run", options->dry_run, "say what would be done");
+                   "the file's name under the server's root, if there is no record");
+  verb->add_flag("--dry-run", options->dry_run, "change nothing; print the steps only");
   OnVerb(*verb, context, action, options, RunRecover);
 }
 

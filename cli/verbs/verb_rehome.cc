@@ -208,14 +208,14 @@ absl::StatusOr<int> RunRehome(Context& context, const Options& options) {
 
 void AddRehome(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb = app.add_subcommand(
-      "rehome", "Have local records name the server that their mirrors have moved to");
+  CLI::App* verb =
+      app.add_subcommand("rehome", "Write the new server of moved mirrors into local records");
   verb->add_option("LOCAL", options->paths, "files, or directories with all below them")
       ->required();
   verb->add_option("--from", options->from,
-                   "only records of this address; without it all whose server your configuration "
-                   "does not name");
-  verb->add_flag("--dry-run", options->dry_run, "say what would be done");
+                   "only records of this address (default: all records whose server your "
+                   "configuration does not name)");
+  verb->add_flag("--dry-run", options->dry_run, "change nothing; print the steps only");
   OnVerb(*verb, context, action, options, RunRehome);
 }
 

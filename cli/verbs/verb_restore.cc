@@ -312,7 +312,7 @@ std::string ReportText(const Restore& restore, const RestoreResult& result, cons
   return text;
 }
 
-// What the target has where a reference led to.
+// Why a reference was lost, for people.
 std::string WhyLost(const LostReferences& lost, const std::string& target) {
   const std::string place = lost.removed ? "the restored object" : target;
   if (lost.why == "other_kind") return StrCat("which is of another kind in ", place);
@@ -394,13 +394,13 @@ void AddRestore(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--into", options->into,
                    "the local HDF5 file to restore into; it is made if it is missing (default: "
                    "FILE itself)");
-  verb->add_option("--as", options->as, "the path to give it (default: the one that it had)");
+  verb->add_option("--as", options->as, "the object's path in the file (default: its old path)");
   verb->add_option("--attribute", options->attributes,
-                   "restore only this attribute, of the object that is there; may be repeated")
+                   "restore only this attribute, to the present object; may be repeated")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  verb->add_flag("--replace", options->replace, "replace what is there");
-  verb->add_flag("--dry-run", options->dry_run, "say what would be done");
+  verb->add_flag("--replace", options->replace, "replace the present object or attribute");
+  verb->add_flag("--dry-run", options->dry_run, "change nothing; print the steps only");
   verb->add_option("-m,--comment", options->comment, "comment of the new version");
   OnVerb(*verb, context, action, options, RunRestore);
 }

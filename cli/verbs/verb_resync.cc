@@ -99,7 +99,7 @@ std::string OutcomeToText(const ResyncRequest& request, const ResyncOutcome& out
   return "";
 }
 
-// The local file cannot become what several servers have.
+// The local file cannot become equal to several servers.
 absl::Status CheckOneIsRight(Context& context, const Options& options) {
   if (options.request.from != Side::kRemote) return absl::OkStatus();
   for (const std::string& local : options.locals) {
@@ -145,18 +145,18 @@ void AddResync(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<Options>();
   ResyncRequest& request = options->request;
   CLI::App* verb = app.add_subcommand(
-      "resync", "Make closed local files and their mirrors the same again, sending what differs");
+      "resync", "Make closed local files and their mirrors equal again, by their differences");
   verb->add_option("LOCAL", options->locals, "closed local files")->required();
   verb->add_option("--from", request.from,
-                   "which side is right, local or remote; the other one stays a version (default: "
-                   "only where it is certain)")
+                   "the side that is right; the other one stays a version (default: the local "
+                   "side, if that is certain)")
       ->transform(OneOfEnum(
           std::map<std::string, Side>{{"local", Side::kLocal}, {"remote", Side::kRemote}}))
       ->option_text("local|remote");
   verb->add_option("-m,--comment", request.comment, "comment of the new versions");
   verb->add_option("--name", request.name, "name under the server's root (one file only)");
-  verb->add_flag("--any", options->any, "also what is not HDF5, or was not closed cleanly");
-  verb->add_flag("--dry-run", request.dry_run, "say what would be sent");
+  verb->add_flag("--any", options->any, "also files that are not HDF5, or were not closed cleanly");
+  verb->add_flag("--dry-run", request.dry_run, "change nothing; print the bytes to send");
   OnVerb(*verb, context, action, options, RunResync);
 }
 

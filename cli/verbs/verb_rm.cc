@@ -124,9 +124,9 @@ void AddRm(CLI::App& app, Context& context, Action& action) {
 void AddUndelete(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<UndeleteOptions>();
   CLI::App* verb = app.add_subcommand("undelete", "Bring a removed file and its history back");
-  verb->add_option("FILE", options->file, "the name that it had: its newest removal");
-  verb->add_option("--id", options->removal_id, "a certain removal, see h5mirror ls --removed");
-  verb->add_option("--as", options->new_name, "another name (default: the one that it had)");
+  verb->add_option("FILE", options->file, "the former name; its newest removal comes back");
+  verb->add_option("--id", options->removal_id, "one removal, as h5mirror ls --removed lists it");
+  verb->add_option("--as", options->new_name, "another name (default: the former name)");
   OnVerb(*verb, context, action, options, RunUndelete);
 }
 

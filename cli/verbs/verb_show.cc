@@ -45,6 +45,8 @@ void ShowVersion(Context& context, const std::string& name, const v1::Version& v
                                BytesOf(version.changed_bytes()), " written"));
   sheet.Line("tags", absl::StrJoin(version.tags(), ", "));
   sheet.Line("comment", version.comment());
+  const bool is_fork = version.source().kind() == v1::SOURCE_KIND_FORK;
+  sheet.Line(is_fork ? "fork of" : "promoted", SourceText(version.source(), zone));
 }
 
 std::string_view PlaceName(v1::PagePlace place) {
@@ -167,7 +169,7 @@ void AddShow(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand("show", "Describe a version, and where its pages lie");
   verb->add_option("FILE@VERSION", options->file, kVersionHelp)->required();
-  verb->add_flag("--map", options->map, "list which pages lie where: in the head, or saved");
+  verb->add_flag("--map", options->map, "list the places of the version's pages");
   OnVerb(*verb, context, action, options, RunShow);
 }
 

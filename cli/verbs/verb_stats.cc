@@ -1,4 +1,4 @@
-// h5mirror stats: what a history costs, version by version, and what a prune would free.
+// h5mirror stats: the space of a history, version by version, and the gain of a prune.
 #include <algorithm>
 #include <memory>
 
@@ -28,7 +28,7 @@ struct Options {
 
 std::string Bytes(int64_t count) { return HumanBytes(static_cast<uint64_t>(count)); }
 
-// What one page tells of the whole file.
+// The facts of the whole file in one page.
 void ShowTotals(Context& context, const std::string& name, bool with_policy,
                 const v1::GetHistoryStatsResponse& stats) {
   Sheet sheet(context);
@@ -122,7 +122,7 @@ absl::StatusOr<int> RunStats(Context& context, const Options& options) {
 void AddStats(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<Options>();
   CLI::App* verb = app.add_subcommand(
-      "stats", "Tell what a file's history costs, and with --keep-... what a prune would free");
+      "stats", "Show the space of a file's history, and with --keep-... the gain of a prune");
   verb->add_option("FILE", options->file, kFileHelp)->required();
   AddRetentionFlags(*verb, options->keep);
   verb->add_option("-n,--limit", options->limit, "list at most this many versions (default: all)")

@@ -74,7 +74,26 @@ bool IsFoundDiffering(const v1::FileStatus& status) {
          check.version() == status.newest_version().version();
 }
 
-// What there is to know first, from both sides, and what to do about it.
+// Of a file whose sessions nobody told of, or that had none.
+std::string StateWithoutMirror(const v1::FileStatus& status) {
+  if (status.has_lease()) return "being written";
+  if (status.has_forked_from() && status.origin().path().empty()) {
+    return StrCat("a fork that no machine has: h5mirror recover LOCAL --name ",
+                  ShellWord(status.name()), " brings it to one");
+  }
+  return "nobody writes it, and the server was not told of a close";
+}
+
+std::string WriterText(const v1::LeaseHolder& lease, absl::TimeZone zone) {
+  const v1::Writer& writer = lease.writer();
+  const std::string program =
+      writer.program().empty()
+          ? "a command"
+          : StrCat(writer.program(), " (pid ", writer.pid(), " on ", writer.host(), ")");
+  return StrCat(program, " since ", LocalTime(FromProto(lease.since_time()), zone));
+}
+
+// The state from both sides, and the way out.
 void ShowVerdict(Context& context, const FileArg& file, const std::optional<v1::FileStatus>& status,
                  const std::optional<StandingReport>& report) {
   Sheet sheet(context);
@@ -90,15 +109,12 @@ void ShowVerdict(Context& context, const FileArg& file, const std::optional<v1::
     sheet.Line("way out", report->way_out);
   } else if (status) {
     const std::string mirror = MirrorLine(status->mirror(), context.streams().zone);
-    const char* untold = status->has_lease()
-                             ? "being written"
-                             : "nobody writes it, and the server was not told of a close";
-    sheet.Line("state", mirror.empty() ? untold : mirror);
+    sheet.Line("state", mirror.empty() ? StateWithoutMirror(*status) : mirror);
   }
   if (report) sheet.Line("local", file.local.string());
 }
 
-// The server knows of what arrived, and not of what became of the local file since.
+// The server knows the bytes that arrived, and not the later changes of the local file.
 std::string ServersView(const v1::FileStatus& status, const StandingReport& report,
                         absl::TimeZone zone) {
   const bool is_old =
@@ -129,13 +145,12 @@ void ShowFile(Context& context, const v1::FileStatus& status,
   sheet.Line("tags", absl::StrJoin(newest.tags(), ", "));
   sheet.Line("versions", StrCat(status.version_count(), ", generation ", status.generation()));
   sheet.Line("cuts", CutsText(status));
-  sheet.Line("origin", StrCat(status.origin().host(), ":", status.origin().path()));
+  const v1::Origin& origin = status.origin();
+  sheet.Line("origin", origin.path().empty() ? "none" : StrCat(origin.host(), ":", origin.path()));
   sheet.Line("owner", status.owner());
+  sheet.Line("fork of", SourceText(status.forked_from(), context.streams().zone));
   if (status.has_lease()) {
-    const v1::LeaseHolder& lease = status.lease();
-    sheet.Line("writer", StrCat(lease.writer().program(), " (pid ", lease.writer().pid(), " on ",
-                                lease.writer().host(), ") since ",
-                                LocalTime(FromProto(lease.since_time()), context.streams().zone)));
+    sheet.Line("writer", WriterText(status.lease(), context.streams().zone));
   } else {
     sheet.Line("writer", "nobody");
   }

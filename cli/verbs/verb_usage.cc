@@ -1,4 +1,4 @@
-// h5mirror usage: what callers use of their limits and quotas.
+// h5mirror usage: the callers' use of their limits and quotas.
 #include <memory>
 #include <string>
 
@@ -10,7 +10,7 @@
 namespace h5mirror::tools {
 namespace {
 
-constexpr char kNoPlace[] = "-";  // of what is not of a directory
+constexpr char kNoPlace[] = "-";  // of amounts without a directory
 
 struct Options {
   bool all = false;
@@ -78,9 +78,8 @@ absl::StatusOr<int> RunUsage(Context& context, const Options& options) {
 
 void AddUsage(CLI::App& app, Context& context, Action& action) {
   auto options = std::make_shared<Options>();
-  CLI::App* verb =
-      app.add_subcommand("usage", "Tell what you use of what the server's limits give you");
-  verb->add_flag("--all", options->all, "of all callers; takes the right to operate");
+  CLI::App* verb = app.add_subcommand("usage", "Show your use of the server's limits and quotas");
+  verb->add_flag("--all", options->all, "the use of all callers; needs the right operate");
   OnVerb(*verb, context, action, options, RunUsage);
 }
 

@@ -168,7 +168,7 @@ void AddVerify(CLI::App& app, Context& context, const std::vector<std::string>& 
       "--against", options->against.local,
       "compare this local file, closed or being written, with its mirror, by digests");
   against->excludes(subset)->excludes(open);
-  verb->add_option("--every", options->against.every, "go on, and do it so often (24h, 7d)")
+  verb->add_option("--every", options->against.every, "go on, and check this often (24h, 7d)")
       ->needs(against);
   verb->add_option("--wait", options->against.wait_seconds,
                    "seconds to wait for the next flush or close of a program that writes it")

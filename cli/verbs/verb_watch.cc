@@ -28,7 +28,7 @@ namespace {
 
 // One call; the server answers as soon as there is something to say.
 constexpr absl::Duration kCallTime = absl::Minutes(1);
-// What an answer may take beyond that.
+// The longest time of an answer beyond that.
 constexpr absl::Duration kGrace = absl::Seconds(10);
 // Between two tries at a server that is away.
 constexpr absl::Duration kRetry = absl::Seconds(1);
@@ -39,7 +39,7 @@ constexpr absl::Duration kPauseMax = absl::Seconds(10);
 // cut. A writer that lives tries twice a second: it is back by then.
 constexpr absl::Duration kWriterReturns = absl::Seconds(10);
 
-// What a line tells of what its cut has changed.
+// The changes of its cut that a line tells.
 enum class Tells : uint8_t { kNothing, kBytes, kObjects, kObjectsIfPossible };
 
 struct Options {
@@ -52,7 +52,7 @@ struct Options {
   bool until_done = false;
 };
 
-// Nobody will read what is printed: the other end of the pipe is closed.
+// Nobody will read the output: the other end of the pipe is closed.
 bool IsReaderGone() {
   pollfd out{STDOUT_FILENO, 0, 0};
   return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
@@ -108,7 +108,7 @@ class Watch {
   // How much longer a writer from before an outage may take to come back.
   absl::Duration TimeToReturn() const { return std::max(kNone, returns_until_ - absl::Now()); }
 
-  // The next answer, whatever becomes of the server meanwhile once it has answered.
+  // The next answer, also if the server goes away once it has answered.
   absl::StatusOr<v1::WaitForCutResponse> Next() {
     for (bool is_away = false;;) {
       absl::StatusOr<v1::WaitForCutResponse> answer = Ask();
@@ -117,7 +117,7 @@ class Watch {
         if (answer->has_writer()) returns_until_ = absl::InfinitePast();
         return answer;
       }
-      // A server that stops may cancel what it was just asked.
+      // A server that stops may cancel the last call.
       const bool is_gone = absl::IsUnavailable(answer.status()) ||
                            absl::IsDeadlineExceeded(answer.status()) ||
                            absl::IsCancelled(answer.status());
@@ -143,7 +143,7 @@ class Watch {
     return client_.WaitForCut(request, wait + kGrace);
   }
 
-  // What is printed of a cut.
+  // The fields of a cut that are printed.
   struct Line {
     int64_t cut = 0;
     absl::Time time;
@@ -270,21 +270,21 @@ void AddWatch(CLI::App& app, Context& context, const std::vector<std::string>& a
   verb->add_option("-n,--count", options->count, "end after this many lines")
       ->check(WholeNumber(1));
   verb->add_option("--after", options->after_cut,
-                   "only cuts newer than this one; without it the newest is the first line")
+                   "only cuts newer than this one (default: from the newest cut on)")
       ->check(WholeNumber(0));
   verb->add_option("--every", options->every_seconds,
-                   "at most one line in so many seconds: the newest cut of then")
+                   "at most one line in this many seconds, for the newest cut")
       ->check(AnyNumber(0, 86400));
-  verb->add_flag("--until-done", options->until_done, "end when nobody writes the file any more");
+  verb->add_flag("--until-done", options->until_done,
+                 "end when no program has the file open for writing");
   verb->add_option("--exec", options->command,
-                   "run this with /bin/sh for each line, and wait for it; H5MIRROR_FILE, "
-                   "H5MIRROR_CUT, H5MIRROR_SIZE, H5MIRROR_TIME and H5MIRROR_SERVER tell which");
+                   "run this with /bin/sh for each line, and wait for it; the environment has "
+                   "H5MIRROR_FILE, H5MIRROR_CUT, H5MIRROR_SIZE, H5MIRROR_TIME, H5MIRROR_SERVER");
   const std::map<std::string, Tells> names{
       {"none", Tells::kNothing}, {"bytes", Tells::kBytes}, {"objects", Tells::kObjects}};
   verb->add_option("--changes", options->changes,
-                   "what a line tells of what has changed: none; bytes, how many were written; "
-                   "objects, also which groups and datasets (the default; bytes where the helper "
-                   "that looks into files is missing)")
+                   "the changes in a line: none; bytes: their number; objects: also groups and "
+                   "datasets (default: objects, or bytes without the helper h5mirror-diff)")
       ->transform(OneOfEnum(names))
       ->option_text("none|bytes|objects");
   verb->callback([&context, &action, &arguments, &comparer, options] {

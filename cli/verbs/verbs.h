@@ -15,7 +15,7 @@
 
 namespace h5mirror::tools {
 
-// What runs after the command line was understood: an exit code, or an error that main()
+// Runs after the command line was understood. Returns an exit code, or an error that main()
 // prints and turns into one.
 using Action = std::function<absl::StatusOr<int>()>;
 
@@ -52,6 +52,8 @@ void AddRm(CLI::App& app, Context& context, Action& action);
 void AddUndelete(CLI::App& app, Context& context, Action& action);
 void AddExport(CLI::App& app, Context& context, Action& action);
 void AddRollback(CLI::App& app, Context& context, Action& action);
+void AddFork(CLI::App& app, Context& context, Action& action);
+void AddPromote(CLI::App& app, Context& context, Action& action);
 void AddPrune(CLI::App& app, Context& context, Action& action);
 void AddStats(CLI::App& app, Context& context, Action& action);
 void AddUsage(CLI::App& app, Context& context, Action& action);
@@ -65,6 +67,8 @@ void AddAdopt(CLI::App& app, Context& context, Action& action);
 void AddRehome(CLI::App& app, Context& context, Action& action);
 void AddLogin(CLI::App& app, Context& context, Action& action);
 void AddLogout(CLI::App& app, Context& context, Action& action);
+// Python gets `arguments`, which are all of the command line.
+void AddWeb(CLI::App& app, const std::vector<std::string>& arguments, Action& action);
 void AddDoctor(CLI::App& app, Context& context, Action& action);
 // `program` is another command line; it is filled in before the action runs.
 void AddExec(CLI::App& app, Context& context, const std::vector<std::string>& program,
@@ -75,8 +79,8 @@ absl::StatusOr<int> ListRemoved(Context& context, rpc::Client& client, int64_t l
 
 // One sentence on how FILE is understood, for the verbs' help.
 inline constexpr char kFileHelp[] =
-    "name under the server's root, or a local path with a record of its mirror beside it "
-    "(X.h5.h5m), which then says server and name, or with its history there, and no server";
+    "a name under the server's root, or a local path that has in X.h5.h5m a record of its mirror "
+    "(with server and name), or its history";
 
 }  // namespace h5mirror::tools
 

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module must come from one build: another number is refused. */
-#define H5M_SESSION_ABI 13u
+#define H5M_SESSION_ABI 14u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -114,6 +114,17 @@ typedef struct H5mAttach {
   void* context;
 } H5mAttach;
 
+/* The cut of a family, split or multi file that a member's cut belongs to; see GroupCut of
+ * types.proto. Lives during the call. */
+typedef struct H5mGroupCut {
+  uint8_t id[16];
+  uint64_t number;
+  uint64_t whole_number;
+  int64_t time_ns; /* of the cut: Unix time, the same for all members */
+  const char* const* members;
+  size_t member_count;
+} H5mGroupCut;
+
 typedef struct H5mStatus {
   enum H5mState state;
   int64_t cut;     /* the newest cut that the server confirmed */
@@ -122,6 +133,7 @@ typedef struct H5mStatus {
   int64_t behind_since_ns; /* Unix time, for people; 0: not behind */
   char message[256];
   int64_t behind_for_ns; /* the time since then, whatever the clock was set to; 0: not behind */
+  uint64_t group_number; /* of the newest cut of its group that is durable on the server; 0: none */
 } H5mStatus;
 
 typedef struct H5mSession H5mSession;
@@ -196,6 +208,8 @@ typedef struct H5mSessionApi {
   void (*cut)(H5mSession*, enum H5mBarrier kind, enum H5mAck ack, const char* comment);
   /* Second step: waits as its `ack` says. 0: acknowledged as asked; else the mirror is behind. */
   int (*await_cut)(H5mSession*);
+  /* Before cut() and seal(): what the next cuts belong to; null: to nothing. */
+  void (*set_group)(H5mSession*, const H5mGroupCut* group);
   /* For a local file that others write too, and tell this program of it: returns when no closed cut
    * needs the file's present bytes any more. They are sent, or copied; else the cut is given up. */
   void (*detach_cuts)(H5mSession*);

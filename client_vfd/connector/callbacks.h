@@ -1,4 +1,4 @@
-// The callbacks of the connector: those of HDF5's own, each with what the connector does around it.
+// The callbacks of the connector: those of HDF5's own, each with the connector's work around it.
 // A host's callbacks are functions of their own, since HDF5 does not tell a callback whose it is.
 #ifndef H5MIRROR_CLIENT_VFD_CONNECTOR_CALLBACKS_H_
 #define H5MIRROR_CLIENT_VFD_CONNECTOR_CALLBACKS_H_
@@ -13,7 +13,7 @@ inline constexpr int kSlots = 8;
 // Set before the host gets its class.
 inline Connector* slots[kSlots];
 
-// What a call changes. `Note` is given the connector and the call's own arguments.
+// The effect of a call. `Note` is given the connector and the call's own arguments.
 struct ChangesNothing {
   static void Note(Connector&, auto&&...) {}
 };

@@ -2,6 +2,7 @@
 
 #include <sys/statvfs.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <string_view>
@@ -31,6 +32,7 @@ int64_t RoughNow() { return NowNs(CLOCK_MONOTONIC_COARSE); }
 // otherwise, so a disk that is nearly full is left alone: this is more than caches of metadata and
 // chunks usually hold.
 constexpr uint64_t kRoomBytes = 256 << 20;
+constexpr int64_t kMembersTickNs = 1'000'000'000;
 
 bool HasRoom(int fd) {
   struct statvfs status {};
@@ -122,6 +124,8 @@ bool Connector::IsMirrored(void* file, hid_t fapl, H5FDh5mirror_api_t* driver) c
   H5FDh5mirror_api_t* filled = driver;
   void* handle = nullptr;
   bool is_mirrored = false;
+  // Of a multi file, the member that each one has. Others do not look at it.
+  host_.more.p_set_multi_type(list, H5FD_MEM_SUPER);
   if (host_.more.p_insert(list, H5FD_H5MIRROR_PROPERTY, sizeof filled, &filled, nullptr, nullptr,
                           nullptr, nullptr, nullptr, nullptr) >= 0 &&
       GetHandle(file, list, &handle) >= 0 && driver->file != nullptr) {
@@ -145,7 +149,10 @@ void Connector::LookAfter(void* file, unsigned flags, const Settings& settings, 
   OpenFiles::Mirrored mirrored;
   if (!IsMirrored(file, fapl, &mirrored.driver)) return;
   mirrored.fd = DescriptorOf(file, fapl);
-  files_.AddTicking(file, settings.tick_ns, mirrored);
+  // A cut of several members is a version of each.
+  const bool has_members = HasMembers(host_, fapl);
+  const int64_t tick_ns = std::max(settings.tick_ns, has_members ? kMembersTickNs : 0);
+  files_.AddTicking(file, tick_ns, mirrored);
 }
 
 template <typename Open>

@@ -1,4 +1,4 @@
-// What the connector does around the calls of HDF5's own: ticks, and drivers that a program names.
+// The connector's work around the calls of HDF5's own: ticks, and drivers that a program names.
 #ifndef H5MIRROR_CLIENT_VFD_CONNECTOR_CONNECTOR_H_
 #define H5MIRROR_CLIENT_VFD_CONNECTOR_CONNECTOR_H_
 
@@ -22,7 +22,7 @@ class Connector {
 
   // Brackets each call that may change a file, or run code of the program (iterations, filters,
   // conversions). Due files are flushed before the outermost such call: then HDF5 is between two
-  // calls of the program. Inside of one, a flush could meet what the call holds.
+  // calls of the program. Inside of one, a flush could meet state of the call.
   class Call {
    public:
     explicit Call(Connector& connector);

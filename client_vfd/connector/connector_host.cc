@@ -30,7 +30,12 @@ std::optional<Host> LoadHost(const vfd::HostLibrary& library) {
       Find(handle, "H5Pset_fapl_core", &more.p_set_fapl_core) &&
       Find(handle, "H5Pget_fapl_core", &more.p_get_fapl_core) &&
       Find(handle, "H5Pget_file_image", &more.p_get_file_image) &&
-      Find(handle, "H5free_memory", &more.free_memory);
+      Find(handle, "H5free_memory", &more.free_memory) &&
+      Find(handle, "H5Pget_fapl_family", &more.p_get_fapl_family) &&
+      Find(handle, "H5Pset_fapl_family", &more.p_set_fapl_family) &&
+      Find(handle, "H5Pget_fapl_multi", &more.p_get_fapl_multi) &&
+      Find(handle, "H5Pset_fapl_multi", &more.p_set_fapl_multi) &&
+      Find(handle, "H5Pset_multi_type", &more.p_set_multi_type);
   if (!found) return std::nullopt;
   return host;
 }

@@ -26,6 +26,11 @@ struct ConnectorApi {
   decltype(&::H5Pget_fapl_core) p_get_fapl_core = nullptr;
   decltype(&::H5Pget_file_image) p_get_file_image = nullptr;
   decltype(&::H5free_memory) free_memory = nullptr;
+  decltype(&::H5Pget_fapl_family) p_get_fapl_family = nullptr;
+  decltype(&::H5Pset_fapl_family) p_set_fapl_family = nullptr;
+  decltype(&::H5Pget_fapl_multi) p_get_fapl_multi = nullptr;
+  decltype(&::H5Pset_fapl_multi) p_set_fapl_multi = nullptr;
+  decltype(&::H5Pset_multi_type) p_set_multi_type = nullptr;
 };
 
 struct Host {

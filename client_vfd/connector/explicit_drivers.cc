@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "client_vfd/plugin/host/h5_error.h"
 #include "client_vfd/plugin/host/mpio_driver.h"
@@ -83,10 +84,95 @@ std::string ConfigOver(Named named) {
   return text;
 }
 
+// Property lists that are closed with it.
+class Lists {
+ public:
+  explicit Lists(const Host& host) : host_(host) {}
+  ~Lists() {
+    for (const hid_t list : lists_) host_.api.p_close(list);
+  }
+  Lists(const Lists&) = delete;
+  Lists& operator=(const Lists&) = delete;
+  hid_t Keep(hid_t list) {
+    if (list > 0) lists_.push_back(list);
+    return list;
+  }
+
+ private:
+  const Host& host_;
+  std::vector<hid_t> lists_;
+};
+
+// What H5Pset_fapl_multi() takes; a split file is one of these. Frees its names.
+struct MultiDriver {
+  std::array<H5FD_mem_t, H5FD_MEM_NTYPES> map{};
+  std::array<hid_t, H5FD_MEM_NTYPES> lists{};
+  std::array<char*, H5FD_MEM_NTYPES> names{};
+  std::array<haddr_t, H5FD_MEM_NTYPES> addresses{};
+  hbool_t relax = false;
+
+  MultiDriver() = default;
+  ~MultiDriver() {
+    for (char* const name : names) std::free(name);
+  }
+  MultiDriver(const MultiDriver&) = delete;
+  MultiDriver& operator=(const MultiDriver&) = delete;
+};
+
+// The list for a family, whose members are opened with one list of their own. Invalid: it is none,
+// or its members need none.
+hid_t FamilyList(const Host& host, hid_t fapl, unsigned flags) {
+  Lists lists(host);
+  hsize_t member_bytes = 0;
+  hid_t members = H5I_INVALID_HID;
+  if (host.more.p_get_fapl_family(fapl, &member_bytes, &members) < 0) return H5I_INVALID_HID;
+  const hid_t mirrored = lists.Keep(MirroringList(host, lists.Keep(members), flags));
+  if (mirrored < 0) return H5I_INVALID_HID;
+  const hid_t list = host.api.p_copy(fapl);
+  if (list < 0 || host.more.p_set_fapl_family(list, member_bytes, mirrored) >= 0) return list;
+  host.api.p_close(list);
+  return H5I_INVALID_HID;
+}
+
+// The same for a split or multi file, with a list for each kind of bytes.
+hid_t MultiList(const Host& host, hid_t fapl, unsigned flags) {
+  Lists lists(host);
+  MultiDriver multi;
+  if (host.more.p_get_fapl_multi(fapl, multi.map.data(), multi.lists.data(), multi.names.data(),
+                                 multi.addresses.data(), &multi.relax) < 0) {
+    return H5I_INVALID_HID;
+  }
+  bool is_any_mirrored = false;
+  for (hid_t& member : multi.lists) {
+    if (lists.Keep(member) <= 0) continue;
+    const hid_t mirrored = lists.Keep(MirroringList(host, member, flags));
+    if (mirrored < 0) continue;
+    member = mirrored;
+    is_any_mirrored = true;
+  }
+  const hid_t list = is_any_mirrored ? host.api.p_copy(fapl) : H5I_INVALID_HID;
+  if (list < 0 ||
+      host.more.p_set_fapl_multi(list, multi.map.data(), multi.lists.data(), multi.names.data(),
+                                 multi.addresses.data(), multi.relax) >= 0) {
+    return list;
+  }
+  host.api.p_close(list);
+  return H5I_INVALID_HID;
+}
+
 }  // namespace
+
+bool HasMembers(const Host& host, hid_t fapl) {
+  const vfd::QuietErrors quiet(host.api);
+  const vfd::KeepErrors keep(host.api);
+  return host.more.p_get_fapl_family(fapl, nullptr, nullptr) >= 0 ||
+         host.more.p_get_fapl_multi(fapl, nullptr, nullptr, nullptr, nullptr, nullptr) >= 0;
+}
 
 hid_t MirroringList(const Host& host, hid_t fapl, unsigned flags) {
   const vfd::QuietErrors quiet(host.api);
+  if (const hid_t list = FamilyList(host, fapl, flags); list >= 0) return list;
+  if (const hid_t list = MultiList(host, fapl, flags); list >= 0) return list;
   const Named named = DriverOf(host, fapl);
   if (named == Named::kOther || HasFileImage(host, fapl)) return H5I_INVALID_HID;
   if (named == Named::kCore && !IsBackedWriter(host, fapl, flags)) return H5I_INVALID_HID;

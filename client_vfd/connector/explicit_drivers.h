@@ -7,11 +7,12 @@
 
 namespace h5mirror::vol {
 
-// What a program that names the driver gets in its place:
+// The replacement for a driver that a program names:
 //
 //   sec2, stdio                   our driver over sec2: the same bytes at the same time
 //   core with a backing store     our driver over sec2: the file is written as the program goes
 //   direct, log                   our driver over the same
+//   family, split, multi          the same driver, its members by the rules above
 //   core without, a file image    left alone: there is no file, or it is not read from the disk
 //   anything else                 left alone
 //
@@ -19,6 +20,9 @@ namespace h5mirror::vol {
 // Never fails an open: a list that cannot be
 // made is one that is left alone. HDF5's error stack is as before.
 hid_t MirroringList(const Host& host, hid_t fapl, unsigned flags);
+
+// Whether the list names a driver whose files have several members.
+bool HasMembers(const Host& host, hid_t fapl);
 
 // Makes `shown`, the list that HDF5 tells of a file, name the driver of the program's list.
 void ShowProgramDriver(const Host& host, hid_t program_fapl, hid_t shown);

@@ -1,4 +1,4 @@
-// What the connector was told to do. HDF5 hands the words behind its name over, as in
+// The connector's settings. HDF5 hands the words behind its name over, as in
 // HDF5_VOL_CONNECTOR="h5mirror tick=100ms;drivers=all".
 #ifndef H5MIRROR_CLIENT_VFD_CONNECTOR_SETTINGS_H_
 #define H5MIRROR_CLIENT_VFD_CONNECTOR_SETTINGS_H_
@@ -18,7 +18,7 @@ struct Settings {
 };
 
 // Keys: tick=TIME (10 ms to 24 h, as the driver's keys; "off"), drivers=all|default. An empty text
-// gives the defaults. nullopt and a text in `problem` (key, value, what is allowed) if it is wrong.
+// gives the defaults. nullopt and a text in `problem` (key, value, allowed values) if it is wrong.
 std::optional<Settings> ParseSettings(const std::string& text, std::string* problem);
 
 // As ParseSettings() takes it.

@@ -163,6 +163,7 @@ static inline herr_t H5FDh5mirror__api(hid_t file_id, unsigned version, H5FDh5mi
   memset(api, 0, sizeof *api);
   api->version = version;
   if (fapl < 0) return -1;
+  H5Pset_multi_type(fapl, H5FD_MEM_SUPER); /* Of a multi file, a member that each one has. */
   if (H5Pinsert2(fapl, H5FD_H5MIRROR_PROPERTY, sizeof api, &api, NULL, NULL, NULL, NULL, NULL,
                  NULL) >= 0 &&
       H5Fget_vfd_handle(file_id, fapl, &handle) >= 0 && api->file != NULL) {

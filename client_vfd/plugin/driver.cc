@@ -12,6 +12,7 @@
 #include "client_vfd/plugin/host/session_loader.h"
 #include "client_vfd/plugin/modes/driver_file.h"
 #include "client_vfd/plugin/modes/linked_open.h"
+#include "client_vfd/plugin/open/member_opens.h"
 #include "client_vfd/plugin/open/open_file.h"
 
 namespace h5mirror::vfd {
@@ -27,10 +28,23 @@ struct OpenFile {
   H5FD_t base{};
   void* mpi_file = nullptr;
   std::unique_ptr<DriverFile> file;
+  Touched touched;
 };
 
-DriverFile& Of(H5FD_t* file) { return *reinterpret_cast<OpenFile*>(file)->file; }
-const DriverFile& Of(const H5FD_t* file) { return *reinterpret_cast<const OpenFile*>(file)->file; }
+DriverFile& Of(H5FD_t* file) {
+  auto& open = *reinterpret_cast<OpenFile*>(file);
+  open.touched.is_touched = true;
+  return *open.file;
+}
+const DriverFile& Of(const H5FD_t* file) {
+  const auto& open = *reinterpret_cast<const OpenFile*>(file);
+  open.touched.is_touched = true;
+  return *open.file;
+}
+// For what HDF5 asks within its open.
+const DriverFile& Untouched(const H5FD_t* file) {
+  return *reinterpret_cast<const OpenFile*>(file)->file;
+}
 
 bool IsParallel(const H5FD_t* file) {
   return reinterpret_cast<const OpenFile*>(file)->file->Parallel() != nullptr;
@@ -65,6 +79,9 @@ H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t maxaddr) {
       made->file = OpenFileFor(host, name, flags, fapl, maxaddr);
       if (made->file == nullptr) return nullptr;
       made->mpi_file = MpiFileOf(*made->file, fapl);
+      if (MirroredFile* mirror = made->file->Mirror()) {
+        JoinMembers(host, fapl, *mirror, made->touched);
+      }
       return &made.release()->base;
     } catch (const std::exception& error) {
       PushOpenError(host, std::string("h5mirror: ") + error.what());
@@ -76,6 +93,7 @@ H5FD_t* Open(const char* name, unsigned flags, hid_t fapl, haddr_t maxaddr) {
 
 herr_t Close(H5FD_t* file) {
   return Guard([&] {
+    ForgetOpen();
     const std::unique_ptr<OpenFile> owned(reinterpret_cast<OpenFile*>(file));
     return owned->file->Close();
   });
@@ -88,7 +106,7 @@ int CompareFiles(const H5FD_t* a, const H5FD_t* b) {
 // HDF5 asks right after it has set the file's class (H5FD_open). A file of several ranks gets the
 // class with their functions: HDF5 would use these for serial files too, and they are slower there.
 void SetParallelClass(const H5FD_t* file) {
-  H5FD_t* const below = Of(file).under().HostFileBelow();
+  H5FD_t* const below = Untouched(file).under().HostFileBelow();
   const bool has_all = below != nullptr && below->cls->read_vector != nullptr &&
                        below->cls->write_vector != nullptr &&
                        below->cls->read_selection != nullptr &&
@@ -101,7 +119,7 @@ herr_t Query(const H5FD_t* file, unsigned long* flags) {
   *flags = kSec2Features;
   if (file == nullptr) return 0;
   if (IsParallel(file)) SetParallelClass(file);
-  return Of(file).under().Query(flags);
+  return Untouched(file).under().Query(flags);
 }
 
 // What the access property lists of the files that it leads to are given.

@@ -1,4 +1,4 @@
-// What both parts of the module's C face need.
+// Shared by both parts of the module's C face.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_C_FACE_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_C_FACE_H_
 

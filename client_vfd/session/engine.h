@@ -43,7 +43,7 @@ class Engine final : public SessionHost {
   static constexpr absl::Duration kSuspectFor = absl::Seconds(10);
 
   static Engine& Get();
-  // Of a channel: what two users of one have in common.
+  // The key of a channel: two users with the same key share one.
   static std::string KeyOf(const rpc::ClientOptions& options);
 
   // SessionHost, in real time.

@@ -1,4 +1,4 @@
-// Finds what a program without the driver has changed of a local file. Compares digests, so only
+// Finds the changes of a program without the driver to a local file. Compares digests, so only
 // these cross the network.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_OUTSIDE_CHANGE_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_OUTSIDE_CHANGE_H_

@@ -25,6 +25,7 @@ struct Reader::Found {
   std::string first_bytes;  // one block or the whole version; empty: not read yet
   absl::Time open_time = absl::InfinitePast();
   std::shared_ptr<SnapshotPins> pins = nullptr;
+  std::shared_ptr<const OpenGroup> group = nullptr;
 };
 
 namespace {
@@ -50,6 +51,14 @@ absl::Status CheckBytes(const v1::ReadSnapshotResponse& answer) {
   if (Crc32c(answer.data()) == answer.data_crc32c()) return absl::OkStatus();
   return absl::DataLossError(
       absl::StrCat("bytes at ", answer.offset(), " were damaged on the way"));
+}
+
+ReaderConfig AtVersion(const ReaderConfig& config, int64_t version) {
+  ReaderConfig at = config;
+  at.live.reset();
+  at.version = rpc::VersionSpec();
+  at.version.number = version;
+  return at;
 }
 
 v1::Version VersionOf(const v1::Snapshot& snapshot) {
@@ -213,8 +222,57 @@ absl::StatusOr<Reader::Found> Reader::Find(const ReaderConfig& config) {
   return found;
 }
 
+// `to`, which is opened instead of `from`: files that it leads to are of the same open.
+Reader::Found Reader::KeepOpen(Found from, Found to) {
+  to.pins = std::move(from.pins);
+  to.open_time = from.open_time;
+  return to;
+}
+
+absl::StatusOr<Reader::Found> Reader::FindOfMembers(const ReaderConfig& config, Found found) {
+  const auto find = [&config](const v1::FindVersionRequest& request) {
+    return ReaderCalls::Get().FindVersion(config.server, request, config.timeout);
+  };
+  const std::string& server = config.server.target;
+  v1::Version version = found.version;
+  if (config.live) {  // The newest cut says no more than that it is one of those.
+    if (!found.snapshot.of_group()) return found;
+    H5M_ASSIGN_OR_RETURN(version, find(rpc::FindRequest(config.name, {})));
+  }
+  const std::string first = rpc::FirstMember(config.name, version);
+  // Its first cut of that kind is no version yet: all members are read as the version before.
+  if (config.live && first.empty()) {
+    H5M_ASSIGN_OR_RETURN(Found before, Find(AtVersion(config, version.version())));
+    return KeepOpen(std::move(found), std::move(before));
+  }
+  if (first != config.name) {
+    if (!OpenGroups::Get().HasFirst(server, first)) return found;
+    return absl::NotFoundError(
+        absl::StrCat(config.name, " did not exist yet at the cut at which ", first, " is open"));
+  }
+  const bool is_named = !config.live && (config.version.number != 0 || !config.version.tag.empty());
+  H5M_ASSIGN_OR_RETURN(const rpc::WholeCut cut, is_named
+                                                    ? rpc::WholeCutOf(first, version, find)
+                                                    : rpc::NewestWholeCut(first, version, find));
+  Found whole = std::move(found);
+  if (whole.version.version() != cut.members.front().version.version()) {
+    H5M_ASSIGN_OR_RETURN(Found at, Find(AtVersion(config, cut.members.front().version.version())));
+    whole = KeepOpen(std::move(whole), std::move(at));
+  }
+  whole.group = std::make_shared<const OpenGroup>(server, cut);
+  OpenGroups::Get().Add(whole.group);
+  return whole;
+}
+
 absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ReaderConfig& config) {
-  H5M_ASSIGN_OR_RETURN(Found found, Find(config));
+  const int64_t member_version = OpenGroups::Get().VersionOf(config.server.target, config.name);
+  Found found;
+  if (member_version != 0) {
+    H5M_ASSIGN_OR_RETURN(found, Find(AtVersion(config, member_version)));
+  } else {
+    H5M_ASSIGN_OR_RETURN(found, Find(config));
+    H5M_ASSIGN_OR_RETURN(found, FindOfMembers(config, std::move(found)));
+  }
   std::string identity = IdentityOf(config, found.version, found.snapshot.file_id());
   std::string first_bytes = std::move(found.first_bytes);
   const std::string file_id = found.snapshot.file_id();
@@ -234,6 +292,7 @@ Reader::Reader(const ReaderConfig& config, Found found, std::string identity,
     : version_(std::move(found.version)),
       open_time_(found.open_time),
       pins_(std::move(found.pins)),
+      group_(std::move(found.group)),
       name_(config.name),
       identity_(std::move(identity)),
       writer_session_id_(found.snapshot.writer_session_id()),

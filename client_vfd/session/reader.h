@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "client_vfd/session/open_groups.h"
 #include "client_vfd/session/reader_server.h"
 #include "client_vfd/session/snapshot_pins.h"
 #include "h5mirror/v1/types.pb.h"
@@ -35,7 +36,7 @@ struct ReaderConfig {
   uint64_t cache_bytes = 64 << 20;
 };
 
-// Reads the same bytes from its open on, whatever is written, tagged or rolled back meanwhile. A
+// Reads the same bytes from its open on, also beside writes, tags and rollbacks. A
 // cut that is no version can be read until its pin expires (kOutOfRange, "snapshot expired"). If a
 // writer had the file open at the cut, the bytes read as those of a closed file.
 //
@@ -51,7 +52,7 @@ class Reader {
   const v1::Version& version() const { return version_; }
   // When the cut was opened, by the server's clock. Unset for a version.
   absl::Time open_time() const { return open_time_; }
-  // The pins of the root; null: a version needs none.
+  // The pins of the root; null: a version that was asked for needs none.
   const SnapshotPins* pins() const { return pins_.get(); }
   // Equal for two readers of the same bytes, and for no others.
   const std::string& identity() const { return identity_; }
@@ -66,6 +67,9 @@ class Reader {
  private:
   struct Found;
   static absl::StatusOr<Found> Find(const ReaderConfig& config);
+  // The cut that all members of a family, split or multi file have, where it is one of them.
+  static absl::StatusOr<Found> FindOfMembers(const ReaderConfig& config, Found found);
+  static Found KeepOpen(Found from, Found to);
   static absl::StatusOr<Found> FindLive(const ReaderConfig& config);
   static absl::StatusOr<Found> OpenLive(const ReaderConfig& config);
   Reader(const ReaderConfig& config, Found found, std::string identity, rpc::RangeReader ranges,
@@ -80,6 +84,7 @@ class Reader {
   const v1::Version version_;
   const absl::Time open_time_;
   const std::shared_ptr<SnapshotPins> pins_;
+  const std::shared_ptr<const OpenGroup> group_;  // of a first member
   const std::string name_;
   const std::string identity_;
   const std::string writer_session_id_;

@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mRead
   config.cache_bytes = open.cache_bytes;
   H5M_ASSIGN_OR_RETURN(std::unique_ptr<Reader> reader, Reader::Open(config));
   Describe(open, config.version, OpenedBy(*reader), info);
-  if (config.live) DescribeTargets(open, *reader, info);
+  if (config.live && reader->pins() != nullptr) DescribeTargets(open, *reader, info);
   DescribeWriter(*reader, info);
   return reader;
 }

@@ -171,6 +171,11 @@ void Session::NoteChildren() {
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
 }
 
+void Session::SetGroup(std::optional<GroupCut> group) {
+  absl::MutexLock lock(&mutex_);
+  group_.Set(std::move(group));
+}
+
 uint64_t Session::CloseCut(CutKind kind, std::string comment) {
   NoteChildren();
   CutEnd end;
@@ -180,6 +185,10 @@ uint64_t Session::CloseCut(CutKind kind, std::string comment) {
   const absl::StatusOr<FileStat> stat = file_->Stat();
   if (stat.ok()) end.size_bytes = static_cast<uint64_t>(stat->size_bytes);
   if (stat.ok() && tickets_.sealed()) end.local = *stat;
+  // The file is as at that cut: the program's calls set the group with their cuts, and others close
+  // one only if nothing was written since.
+  end.group = group_.now();
+  if (end.group) end.time = end.group->time;
   end.ticket = tickets_.Next();
   if (tickets_.sealed()) closing_.SetStat(end.local);
   queue_.Close(std::move(end));
@@ -271,13 +280,20 @@ void Session::Notify(const char* event, const std::string& detail, bool to_user)
   if (config_.notify != nullptr) config_.notify(config_.context, &told);
 }
 
+// A resync of a close that the server never got tells it.
+std::optional<RecordGroup> Session::GroupOfClose() const {
+  const std::optional<GroupCut>& cut = group_.now();
+  if (!cut || !tickets_.sealed()) return std::nullopt;
+  return RecordGroup{cut->id, cut->number, cut->members};
+}
+
 bool Session::SaveRecord(RecordState state) {
   if (life_.superseded() || config_.remote) return true;  // It is the follower's; or there is none.
   // Behind the program's back a record is only brought up to date, never made: the user may be
   // deleting the file and its directory just now.
   const absl::StatusOr<bool> written = record_.Save(
       {state, standing_.detail(), closing_.stat(), session_id_, tickets_.FinalSeq(), base_.cut(),
-       base_.version(), host_.TimeOfDay()},
+       base_.version(), host_.TimeOfDay(), GroupOfClose()},
       closing_.is_unlocked() ? SessionRecord::Writing::kUpdate : SessionRecord::Writing::kMake);
   if (!written.ok()) {
     Notify("record",

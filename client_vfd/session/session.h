@@ -57,6 +57,7 @@
 // Each draws its phases:
 //
 //   CutQueue, CutTickets       what is to be sent, cut by cut; what became of each cut
+//   GroupProgress              the cuts of a family, split or multi file that they belong to
 //   MirrorBase                 what the changes come on top of, and whose they are
 //   Link                       the streams, one after the other, and when to try again
 //   ProgramClock, StreamClock  how long a call waits; when a stream is given up
@@ -104,6 +105,7 @@
 #include "client_vfd/session/state/closing.h"
 #include "client_vfd/session/state/cut_queue.h"
 #include "client_vfd/session/state/cut_tickets.h"
+#include "client_vfd/session/state/group_progress.h"
 #include "client_vfd/session/state/lifetime.h"
 #include "client_vfd/session/state/link.h"
 #include "client_vfd/session/state/metadata_pages.h"
@@ -190,6 +192,8 @@ class Session final : public std::enable_shared_from_this<Session>,
   // the last Cut(). False: not acknowledged as asked; the mirror is behind or diverged.
   void Cut(CutKind kind, H5mAck ack, std::string comment);
   bool AwaitCut();
+  // Before a Cut() or Seal(): what that belongs to.
+  void SetGroup(std::optional<GroupCut> group);
   // As Cut() of a tick that waits for no ack. It makes none if the newest cut has all that was
   // written.
   void TickIfChanged();
@@ -316,6 +320,8 @@ class Session final : public std::enable_shared_from_this<Session>,
   bool LeavesItToFollower() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TakeFinalAttempt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseEnded(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Makes the next attempt wait for a token, for room, or for a new connection, as `status` asks.
+  void NoteFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The server, with the token that counts now.
   rpc::ClientOptions ServerNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True: a new credential of munge is asked for, and the stream may be taken with it.
@@ -398,6 +404,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   void NoteUnconfirmed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool NoteBarrier() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsAnothersFile() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<RecordGroup> GroupOfClose() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False: not written. It failed, and the user was told; or the record is another session's.
   bool SaveRecord(RecordState state) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Writes the record: kOpen while the program has the file open, then kBehind. False: not written.
@@ -431,6 +438,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   StreamClock stream_clock_ ABSL_GUARDED_BY(mutex_);
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
   CutTickets tickets_ ABSL_GUARDED_BY(mutex_);
+  GroupProgress group_ ABSL_GUARDED_BY(mutex_);
   Closing closing_ ABSL_GUARDED_BY(mutex_);
   WriteWatch watch_ ABSL_GUARDED_BY(mutex_);
   WindowShare window_ ABSL_GUARDED_BY(mutex_);

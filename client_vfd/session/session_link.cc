@@ -250,6 +250,7 @@ void Session::TakeBase(const v1::SessionOpened& opened) {
     // Else the newest durable cut is not this session's: maybe of the generation before.
     outside_.Forget();
     tickets_.OnDurable(opened.durable_barrier_seq());
+    group_.OnDurable(tickets_.durable_seq());
     base_.OnResumed(opened.durable_cut());
   }
   if (opened.relation() == v1::RELATION_MATCH) base_.OnVisible(opened.last_cut());
@@ -283,6 +284,7 @@ void Session::ForgetRename() {
 
 void Session::OnDurable(const v1::CutDurable& durable) {
   tickets_.OnDurable(durable.seq());
+  group_.OnDurable(tickets_.durable_seq());
   base_.OnDurable(durable.cut(), durable.version());
   outside_.OnDurable(tickets_);
   queue_.ForgetDurable(tickets_.durable_seq());
@@ -327,6 +329,17 @@ void Session::LoseEnded(const absl::Status& status) {
   if (absl::IsUnauthenticated(status) && TakeNewToken()) {
     return LoseStream("the token has expired, and another one is there", Retry::kAtOnce);
   }
+  NoteFailure(status);
+  // The server was there just now, maybe for the session that this one followed.
+  const bool just_lost =
+      base_.inherited_from() > 0 && host_.Now() - standing_.behind_since() < kRestartPatience;
+  const bool was_there =
+      link_.ever_opened() || base_.follows_cut() || just_lost || IsSentAway(status);
+  LoseStream(status.message().empty() ? "the stream ended" : std::string(status.message()),
+             was_there ? Retry::kFinalCut : Retry::kNever);
+}
+
+void Session::NoteFailure(const absl::Status& status) {
   if (IsRefusal(status) && !AwaitsCredential(status)) {
     link_.Refuse();
     waits_for_token_ = absl::IsUnauthenticated(status);
@@ -336,13 +349,6 @@ void Session::LoseEnded(const absl::Status& status) {
   } else if (status.code() == absl::StatusCode::kUnavailable) {
     host_.DropChannel(ServerNow());
   }
-  // The server was there just now, maybe for the session that this one followed.
-  const bool just_lost =
-      base_.inherited_from() > 0 && host_.Now() - standing_.behind_since() < kRestartPatience;
-  const bool was_there =
-      link_.ever_opened() || base_.follows_cut() || just_lost || IsSentAway(status);
-  LoseStream(status.message().empty() ? "the stream ended" : std::string(status.message()),
-             was_there ? Retry::kFinalCut : Retry::kNever);
 }
 
 // A server that has restarted knows no credential of munge that its munged has decoded before, so a
@@ -452,7 +458,7 @@ bool Session::TakeFinalAttempt() {
 bool Session::LostNewestCut() const {
   const bool may_come_back = link_.ever_opened() || link_.is_full();
   return watch_.is_at_cut() && !life_.released() && may_come_back && !tickets_.sealed() &&
-         !link_.is_refused() && !queue_.open_changes().empty();
+         !link_.is_refused() && (!queue_.open_changes().empty() || group_.LacksNewest());
 }
 
 bool Session::FileIsAsClosed() const {

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <iterator>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "absl/synchronization/mutex.h"
 #include "base/file_access.h"
@@ -147,6 +150,21 @@ int AwaitCut(H5mSession* session) {
   return acknowledged ? 0 : 1;
 }
 
+std::optional<GroupCut> GroupOf(const H5mGroupCut* group) {
+  if (group == nullptr) return std::nullopt;
+  GroupCut cut;
+  std::copy(std::begin(group->id), std::end(group->id), cut.id.begin());
+  cut.number = group->number;
+  cut.whole_number = group->whole_number;
+  cut.time = absl::FromUnixNanos(group->time_ns);
+  cut.members.assign(group->members, group->members + group->member_count);
+  return cut;
+}
+
+void SetGroup(H5mSession* session, const H5mGroupCut* group) {
+  Guard([&] { Of(session)->SetGroup(GroupOf(group)); });
+}
+
 int Close(H5mSession* session, char* error, size_t error_size) {
   int result = ENOMEM;
   Guard([&] { result = Tell(Of(session)->Close(), error, error_size); });
@@ -201,6 +219,7 @@ constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
                                 Call<&Session::AfterTruncate, uint64_t>,
                                 Cut,
                                 AwaitCut,
+                                SetGroup,
                                 Call<&Session::DetachCuts>,
                                 Call<&Session::Seal>,
                                 Call<&Session::AwaitSealed>,

@@ -78,7 +78,7 @@ void SessionRecord::Fill(const News& news) {
   value_.since = std::max(news.now, value_.since + absl::Nanoseconds(1));
   value_.detail = news.state == RecordState::kClean ? "" : news.detail;
   value_.pending_seq = 0;
-  if (news.stat) value_.stat = *news.stat;
+  if (news.stat) value_.stat = *news.stat, value_.group = news.group;
   if (news.state == RecordState::kClean) {
     SetLevel(news.cut, news.version);
   } else if (news.final_seq) {

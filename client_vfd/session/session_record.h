@@ -1,4 +1,4 @@
-// The record of one open of a file (base/local_record.h): what it says, where it lies, and when it
+// The record of one open of a file (base/local_record.h): its content, its place, and when it
 // is another program's.
 //
 //   found here, or nowhere ------------------------------------> here: written in place
@@ -31,7 +31,7 @@ class SessionRecord {
     kUpdate  // it has not: a record that is there, and still this session's, is brought up to date
   };
 
-  // What a session has to note.
+  // The facts that a session notes.
   struct News {
     RecordState state = RecordState::kOpen;
     std::string detail;            // why it is behind or diverged
@@ -41,6 +41,7 @@ class SessionRecord {
     int64_t cut = 0;                    // for kClean: the durable one
     int64_t version = 0;
     absl::Time now;
+    std::optional<RecordGroup> group;  // of the close, with `stat`
   };
 
   explicit SessionRecord(RecordPlace place) : place_(std::move(place)) {}

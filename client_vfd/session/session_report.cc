@@ -16,6 +16,7 @@ void Session::Status(H5mStatus* status) {
   status->state = ToldState();
   status->cut = std::max(base_.cut(), base_.cut_seen());
   status->version = base_.version();
+  status->group_number = group_.durable_number();
   status->pending_bytes = queue_.pending_bytes();
   if (standing_.behind_since() != absl::InfinitePast()) {
     const absl::Duration behind_for = host_.Now() - standing_.behind_since();

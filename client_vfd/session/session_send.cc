@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/crc32c.h"
+#include "base/hex.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
@@ -28,6 +29,13 @@ v1::BarrierKind KindOf(CutKind kind) {
       break;
   }
   return v1::BARRIER_KIND_COMMIT;
+}
+
+void FillGroup(const GroupCut& cut, v1::GroupCut* out) {
+  out->set_group_id(ToByteString(cut.id));
+  out->set_number(cut.number);
+  out->set_whole_number(cut.whole_number);
+  for (const std::string& member : cut.members) out->add_member(member);
 }
 
 }  // namespace
@@ -117,6 +125,7 @@ bool Session::Prepare() {
         CutOff("the file was opened again");
         return false;
       }
+      if (barrier->end.group) group_.Sent(barrier->seq, barrier->end.group->number);
       outbox_.Push(EncodeBarrier(*barrier), last ? Outbox::Kind::kLast : Outbox::Kind::kData);
     }
   }
@@ -177,6 +186,7 @@ grpc::ByteBuffer Session::EncodeBarrier(const SendBarrier& barrier) {
   } else if (barrier.end.local) {  // That it is closed, and no file that anybody could find.
     message.mutable_local()->set_size_bytes(static_cast<int64_t>(barrier.end.size_bytes));
   }
+  if (barrier.end.group) FillGroup(*barrier.end.group, message.mutable_group());
   for (const PageRun& run : metadata_.TakeNews()) {
     message.add_metadata_page(run.page);
     message.add_metadata_page_count(run.page_count);

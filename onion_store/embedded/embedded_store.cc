@@ -68,6 +68,11 @@ class EmbeddedStoreImpl final : public EmbeddedStore {
     return found;
   }
 
+  absl::StatusOr<VersionInfo> Fork(File&, VersionNumber, std::string_view,
+                                   const ForkRequest&) override {
+    return absl::UnimplementedError(StrCat(
+        name_, " has no server, and so no forks: h5mirror export makes a file of a version"));
+  }
   absl::Status Move(std::string_view, std::string_view) override { return NotHere("moved", "mv"); }
   absl::StatusOr<RemovedFile> Remove(std::string_view, const Provenance&, absl::Duration) override {
     return NotHere("removed", "rm -r");

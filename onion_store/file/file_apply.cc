@@ -7,15 +7,17 @@
 //                               2. fdatasync pages-N
 //                               3. index transaction: the rows of the pre-images
 //                round.Write()  4. write pages to the head, and their checksums to sums; no sync
-//   then once    FinishApply()  5. sum the direct bytes; cut the head off at the cut's size
+//   in steps     SumDirect()    5. write the sums of direct bytes: as the writes gave them, or of
+//                                  what is read back (direct_pass.h)
+//   then once    FinishApply()     cut the head off at the cut's size
 //                               6. fdatasync head and sums
 //                               7. index transaction: applied cut, stage_first, stat of the head
 //                               8. remove or empty the stage (stage_log.h)
 //
 // 2 before 3: a row must never name bytes that a power loss can take. 3 before 4: a page must not
 // change before its old content can be found; readers rely on that too (version_reader.h).
-// 6 before 7 before 8: until then the stage is the only other copy. Between two rounds, cuts that
-// are due become durable, as their writers wait. A closing store stops between two rounds.
+// 6 before 7 before 8: until then the stage is the only other copy. Between two rounds or steps,
+// cuts that are due become durable, as their writers wait. A closing store stops there.
 //
 // A pre-image is saved of a page that differs, lies below the largest version of its generation,
 // and has no row of the newest applied version yet. A page that a reader's pinned cut needs is also
@@ -36,6 +38,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/disk/coding.h"
+#include "onion_store/file/apply/direct_pass.h"
 #include "onion_store/file/file_impl.h"
 
 namespace h5mirror::store {
@@ -109,14 +112,22 @@ absl::Status FileImpl::Apply(const LayerPtr& layer, Rounds rounds) {
     pinned.Set(round.touched_bytes());
     H5M_RETURN_IF_ERROR(SavePages(round));
     H5M_RETURN_IF_ERROR(round.Write());
-    H5M_RETURN_IF_ERROR(MakeDurableBetweenRounds());
-    ExpireOverBudget();
-    if (rounds == Rounds::kUntilStopped && context_->stops_applying) return absl::OkStatus();
-    H5M_RETURN_IF_ERROR(dead());
+    H5M_ASSIGN_OR_RETURN(const bool goes_on, Pause(rounds));
+    if (!goes_on) return absl::OkStatus();
   }
+  H5M_ASSIGN_OR_RETURN(const bool is_summed, SumDirect(*layer, rounds));
+  if (!is_summed) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(FinishApply(layer, round.changed_pages()));
   std::move(not_finished).Cancel();
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> FileImpl::Pause(Rounds rounds) {
+  H5M_RETURN_IF_ERROR(MakeDurableBetweenRounds());
+  ExpireOverBudget();
+  if (rounds == Rounds::kUntilStopped && context_->stops_applying) return false;
+  H5M_RETURN_IF_ERROR(dead());
+  return true;
 }
 
 absl::Status FileImpl::MakeDurableBetweenRounds() {
@@ -166,29 +177,15 @@ absl::Status FileImpl::CommitPreImages(const ApplyBasis& basis, absl::Span<const
   return absl::OkStatus();
 }
 
-absl::Status FileImpl::SumDirect(const CutLayer& layer) {
-  std::string bytes;
-  EnvFile& head = *layer.generation->head;
-  SumsFile& sums = *layer.generation->sums;
-  uint64_t end = RoundUp(layer.size_bytes, files_.page_size_bytes());
-  for (const Extent& direct : layer.data.direct().ToVector()) {
-    // Holes need no sums.
-    for (uint64_t at = RoundDown(direct.offset, files_.page_size_bytes());
-         at < std::min(direct.end(), end);) {
-      H5M_ASSIGN_OR_RETURN(Extent data, head.NextData(at));
-      if (data.length == 0) break;
-      at = RoundDown(std::max(at, data.offset), files_.page_size_bytes());
-      uint64_t stop = std::min({RoundUp(direct.end(), files_.page_size_bytes()), end,
-                                RoundUp(data.end(), files_.page_size_bytes())});
-      if (at >= std::min(direct.end(), end)) break;
-      bytes.resize(std::min(kChunkBytes, stop - at));
-      // Staged bytes of the same cut lie over direct ones, and are in the head by now.
-      H5M_RETURN_IF_ERROR(ReadThrough({}, head, layer.size_bytes, at, absl::MakeSpan(bytes)));
-      H5M_RETURN_IF_ERROR(sums.Write(files_.PageOf(at), sums.SumsOf(bytes)));
-      at += bytes.size();
-    }
+absl::StatusOr<bool> FileImpl::SumDirect(const CutLayer& layer, Rounds rounds) {
+  MemoryCharge charge(context_->budget, DirectPass::kChunkBytes);
+  DirectPass pass(layer, files_.page_size_bytes());
+  while (true) {
+    H5M_ASSIGN_OR_RETURN(const bool has_more, pass.Step());
+    if (!has_more) return true;
+    H5M_ASSIGN_OR_RETURN(const bool goes_on, Pause(rounds));
+    if (!goes_on) return false;
   }
-  return absl::OkStatus();
 }
 
 // What an earlier attempt cleared may be clear in memory only.
@@ -235,7 +232,6 @@ absl::Status FileImpl::FitHead(const CutLayer& layer) {
 
 absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages) {
   Generation& generation = *layer->generation;
-  H5M_RETURN_IF_ERROR(SumDirect(*layer));
   if (layer->recovered) H5M_RETURN_IF_ERROR(ClearAgain(*layer));
   FileRow row;
   std::shared_ptr<VersionIndex> index;
@@ -266,6 +262,9 @@ absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages
     row.changed_pages = 0;
   }
   H5M_RETURN_IF_ERROR(index->CommitApplied(row, layer->version, version_pages));
+  if (generation.direct_sums != nullptr) {
+    generation.direct_sums->Release(files_.PagesIn(layer->data.direct().end()));
+  }
   absl::MutexLock lock(&mutex_);
   row_ = row;
   if (layer->version != 0) {

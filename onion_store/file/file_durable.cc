@@ -36,10 +36,10 @@ constexpr absl::Duration kRetryApply = absl::Seconds(5);
 
 }  // namespace
 
-absl::Time FileImpl::RunBackground() {
+BackgroundTimes FileImpl::RunBackground(BackgroundPool pool) {
   WorkTurn turn(&work_lock_);
   while (true) {
-    if (const std::optional<absl::Time> next = RunTask()) return *next;
+    if (const std::optional<BackgroundTimes> next = RunTask(pool)) return *next;
   }
 }
 
@@ -54,23 +54,34 @@ FileImpl::Task FileImpl::NextTask(absl::Time now) {
   return {Task::Kind::kWait, NextDue(), nullptr};
 }
 
-std::optional<absl::Time> FileImpl::RunTask() {
+absl::Time FileImpl::NextDurable(absl::Time now) {
+  absl::MutexLock lock(&mutex_);
+  if (IsDue(now)) return absl::InfinitePast();
+  const absl::Time next = NextDue();
+  return next > now ? next : absl::InfiniteFuture();  // Else it waits for the apply.
+}
+
+std::optional<BackgroundTimes> FileImpl::RunTask(BackgroundPool pool) {
   const absl::Time now = context_->env.Now();
   const Task task = NextTask(now);
-  if (task.kind == Task::Kind::kWait) return task.until;
+  if (task.kind == Task::Kind::kWait) return BackgroundTimes{.durable = task.until};
   if (task.kind == Task::Kind::kTellOfDeath) {
     TellWaitersOfDeath();
-    return absl::InfiniteFuture();
+    return BackgroundTimes();
   }
   const bool applies = task.kind == Task::Kind::kApply;
-  if (applies && context_->stops_applying) return absl::InfiniteFuture();
+  if (applies && context_->stops_applying) return BackgroundTimes();
+  if (applies && pool != BackgroundPool::kApply) return BackgroundTimes{NextDurable(now), now};
   const absl::Status status = applies ? Apply(task.layer, Rounds::kUntilStopped) : MakeDurable(now);
   if (applies) NoteApplied(status);
-  if (status.ok() && work_lock_.is_wanted()) return now;  // Somebody else's turn.
+  // Somebody else's turn. What is to be applied, the pool of the durable ones finds.
+  if (status.ok() && work_lock_.is_wanted()) return BackgroundTimes{.durable = now};
   if (status.ok()) return std::nullopt;
-  if (applies && absl::IsResourceExhausted(status)) return now + kRetryApply;
+  if (applies && absl::IsResourceExhausted(status)) {
+    return BackgroundTimes{NextDurable(now), now + kRetryApply};
+  }
   Die(status);
-  return absl::InfiniteFuture();
+  return BackgroundTimes();
 }
 
 void FileImpl::NoteApplied(const absl::Status& status) {
@@ -159,8 +170,7 @@ absl::Status FileImpl::CreateIndex(FileRow* row, absl::Span<const VersionRow> ve
   H5M_RETURN_IF_ERROR(NameOwner(*context_->tree, files_.directory(), owner));
   context_->owners.Forget(files_.name());
   H5M_ASSIGN_OR_RETURN(std::shared_ptr<VersionIndex> index,
-                       VersionIndex::Create(context_->vfs, *context_->tree, files_.directory(),
-                                            *row, versions, begins));
+                       VersionIndex::Create(IndexPlaceOf(), *row, versions, begins));
   absl::MutexLock lock(&mutex_);
   index_ = std::move(index);
   row_ = *row;
@@ -213,6 +223,10 @@ std::vector<FileImpl::Answer> FileImpl::TakeInCommit(const Batch& batch, const C
   absl::MutexLock lock(&mutex_);
   row_ = plan.row;
   newest_ = plan.newest;
+  for (const VersionRow& made : plan.versions) {
+    const bool is_fork = made.info.source && made.info.source->kind == SourceKind::kFork;
+    if (is_fork) forked_from_ = made.info.source;
+  }
   // A version that was made after the fold holds what was folded. A fold may be newer than these.
   if (!plan.versions.empty() && batch.layers.back() == cuts_.layers.back()) due_work_.DropFold();
   for (size_t i = 0; i < batch.layers.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "base/hex.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/file/file_impl.h"
@@ -78,6 +79,15 @@ absl::StatusOr<VersionInfo> FileImpl::FindVersionTagged(std::string_view tag) {
   if (index == nullptr) return GetVersion(0);
   return Found(index->FindTag(tag),
                [&] { return StrCat(files_.name(), " has no tag '", tag, "'; see h5mirror log"); });
+}
+
+absl::StatusOr<VersionInfo> FileImpl::FindVersionOfGroup(const GroupCut& cut) {
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr) return GetVersion(0);
+  return Found(index->FindGroupCut(cut), [&] {
+    return StrCat(files_.name(), " has no version of cut ", cut.number, " of group ", HexOf(cut.id),
+                  "; see h5mirror log");
+  });
 }
 
 absl::StatusOr<VersionNumber> FileImpl::Tag(VersionNumber version, std::string_view tag,

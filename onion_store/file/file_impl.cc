@@ -23,6 +23,18 @@ absl::StatusOr<std::shared_ptr<VersionIndex>> FileImpl::Index() {
   return index_;
 }
 
+void FileImpl::WaitUntilStill() {
+  absl::MutexLock work(&work_lock_);
+  absl::MutexLock tag(&tag_mutex_);
+  std::shared_ptr<VersionIndex> index;
+  {
+    absl::MutexLock lock(&mutex_);
+    index = index_;
+  }
+  // A reader of the dead object must not open it again beside the next object.
+  if (index != nullptr) index->GiveUp();
+}
+
 absl::Status FileImpl::dead() {
   absl::MutexLock lock(&mutex_);
   return health_.dead();
@@ -30,7 +42,8 @@ absl::Status FileImpl::dead() {
 
 bool FileImpl::IsNothing() {
   absl::MutexLock lock(&mutex_);
-  return row_.durable_cut == 0 && cuts_.layers.empty() && session_.phase() == WriterPhase::kNone;
+  return row_.durable_cut == 0 && cuts_.layers.empty() && !open_.is_open() &&
+         session_.phase() == WriterPhase::kNone;
 }
 
 FileOwner FileImpl::Owner() {
@@ -82,12 +95,17 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
     info.durable_cut = row_.durable_cut;
     info.applied_cut = row_.applied_cut;
     info.newest_version = newest_;
+    info.newest_version.source.reset();  // The index gave it to GetVersion() alone.
+    // A long list is told by GetVersion() alone; the one name of another member's first is short.
+    std::optional<GroupCut>& group = info.newest_version.group;
+    if (group && group->members.size() > 1) group->members.clear();
     info.last_is_version = LastIsVersion();
     info.last_barrier = cuts_.last.barrier;
     info.durable_barrier = row_.durable_barrier;
     info.origin = row_.origin;
     info.local = row_.local;
     info.owner = owner_;
+    info.forked_from = forked_from_;
     for (const LayerPtr& layer : cuts_.layers) {  // The newest cut brought them.
       info.origin = layer->origin;
       info.local = layer->local;
@@ -123,10 +141,22 @@ absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
   return health_.dead();
 }
 
+std::unique_ptr<StageLog> FileImpl::EmptyStage() const {
+  return std::make_unique<StageLog>(*context_->tree, files_.directory(), files_.file_id(),
+                                    context_->options.stage_segment_bytes);
+}
+
+FileImpl::GenerationPtr FileImpl::EmptyGeneration() const {
+  auto generation = std::make_shared<Generation>();
+  generation->direct_sums = std::make_unique<DirectSums>(
+      context_->budget, *context_->tree, files_.directory(), files_.page_size_bytes());
+  return generation;
+}
+
 absl::StatusOr<FileImpl::GenerationPtr> FileImpl::OpenGeneration(int64_t number,
                                                                  const std::string& head_name,
                                                                  OpenKind kind) {
-  auto generation = std::make_shared<Generation>();
+  auto generation = EmptyGeneration();
   generation->number = number;
   generation->has_cut = true;
   auto head = context_->tree->Open(head_name, kind, 0);

@@ -6,6 +6,8 @@
 //   file_recovery.cc             the open of a file after a crash
 //   file_history.cc              versions and tags
 //   file_snapshots.cc            pinned cuts
+//   file_fork.cc                 a new file with the bytes of another one's version
+//   file_promote.cc              a new version with the bytes of a fork's version
 //   file_rollback.cc, file_prune.cc, file_stats.cc, file_verify.cc, file_outside.cc,
 //   file_oversize.cc, file_metadata.cc
 //
@@ -72,7 +74,8 @@ constexpr CutNumber kCutReserve = 65536;
 
 // Thread-safe. Locks, in this order, and what each covers:
 //
-//   work_lock_        making durable, apply, prune, rollback, verification; over I/O and syncs.
+//   work_lock_        making durable, apply, prune, rollback, verification, and of a fork or a
+//                     promotion the file that gets the version; over I/O and syncs.
 //                     A change of row_, index_ or newest_ needs it, and mutex_ too
 //   tag_mutex_        tagging; held over a sync of the index, and free during an apply
 //   LastCheck's own   the last check; held over a read of the index
@@ -128,6 +131,7 @@ class FileImpl final : public File,
   absl::StatusOr<VersionInfo> FindVersionBack(int64_t back) override;
   absl::StatusOr<VersionInfo> FindVersionAt(absl::Time time) override;
   absl::StatusOr<VersionInfo> FindVersionTagged(std::string_view tag) override;
+  absl::StatusOr<VersionInfo> FindVersionOfGroup(const GroupCut& cut) override;
   absl::StatusOr<VersionNumber> Tag(VersionNumber version, std::string_view tag,
                                     TagMode mode) override;
   absl::StatusOr<VersionNumber> Untag(std::string_view tag) override;
@@ -138,6 +142,9 @@ class FileImpl final : public File,
                                                             VersionNumber to) override;
   absl::StatusOr<VersionInfo> Rollback(VersionNumber version, const Provenance& provenance,
                                        const std::array<uint8_t, 16>& request_id) override;
+  absl::StatusOr<std::optional<SourceVersion>> ForkedFrom() override;
+  absl::StatusOr<Promotion> Promote(File& fork, const PromoteRequest& request) override
+      ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
   absl::StatusOr<MadeVersion> MakeVersion(const Provenance& provenance,
                                           const std::array<uint8_t, 16>& request_id) override;
   absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) override;
@@ -153,7 +160,7 @@ class FileImpl final : public File,
                          const LocalStat& local) override;
   absl::StatusOr<CheckInfo> RecordCheck(VersionNumber version, uint64_t differing_bytes) override;
 
-  absl::Time RunBackground() override;
+  BackgroundTimes RunBackground(BackgroundPool pool) override;
 
   // What readers of its cuts and versions need; name() is above.
   uint32_t page_size_bytes() const override { return files_.page_size_bytes(); }
@@ -186,7 +193,13 @@ class FileImpl final : public File,
   absl::StatusOr<std::shared_ptr<Generation>> HeadOf(int64_t number) override
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Whether it has neither a version nor a session, a cut or a head.
+  // Store::Fork(): makes this file, which is nothing yet. kAlreadyExists: it is something.
+  absl::StatusOr<VersionInfo> BecomeFork(FileImpl& source, VersionNumber version,
+                                         const ForkRequest& request)
+      ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
+  // Removes what a first session or a fork that came to nothing has left, unless there is a cut.
+  void LeaveNothing() ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
+  // Whether it has neither a version nor a session, a cut or a head, and becomes no fork just now.
   bool IsNothing();
   // Whose it is: Store::OwnerOf().
   FileOwner Owner() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -198,11 +211,9 @@ class FileImpl final : public File,
     Die(absl::UnavailableError("the store was closed"));
     WaitUntilStill();
   }
-  // Of a dead object: waits until no thread works on the disk for it.
-  void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_lock_, tag_mutex_) {
-    absl::MutexLock work(&work_lock_);
-    absl::MutexLock tag(&tag_mutex_);
-  }
+  // Of a dead object: waits until no thread works on the disk for it, and none will. Then the file
+  // may be opened again, or be given another name.
+  void WaitUntilStill() ABSL_LOCKS_EXCLUDED(work_lock_, tag_mutex_, mutex_);
   // Makes all cuts durable, applies them, and dies of `why`. Then the files may be renamed.
   // kFailedPrecondition: a session writes the file, and the object lives on.
   absl::Status Leave(const absl::Status& why) ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
@@ -253,8 +264,13 @@ class FileImpl final : public File,
     LayerPtr layer;    // kApply
   };
   Task NextTask(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Does it. Nullopt: there may be more; else when to come back.
-  std::optional<absl::Time> RunTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // Does it; in `pool` kDurable it applies nothing. Nullopt: there may be more; else when to come
+  // back.
+  std::optional<BackgroundTimes> RunTask(BackgroundPool pool)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // When something can become durable without an apply before; InfiniteFuture: when a cut or an
+  // apply comes.
+  absl::Time NextDurable(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
   struct Batch {
     std::vector<LayerPtr> layers;
     bool sync_directory = false;  // the history's directory has a new name
@@ -352,7 +368,11 @@ class FileImpl final : public File,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status FitHead(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status ClearAgain(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  absl::Status SumDirect(const CutLayer& layer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // Sums the direct bytes, with pauses as between rounds. False: the store stopped it.
+  absl::StatusOr<bool> SumDirect(const CutLayer& layer, Rounds rounds)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // What is between two rounds, or two steps. False: the store stops the apply here.
+  absl::StatusOr<bool> Pause(Rounds rounds) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // What an apply of `layer` is about. From then on the newest version may have rows.
   absl::StatusOr<ApplyBasis> BeginApply(const LayerPtr& layer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
@@ -372,7 +392,13 @@ class FileImpl final : public File,
                                              const Provenance& provenance,
                                              const std::array<uint8_t, 16>& request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // Opens the writes of a rollback or a promotion. kFailedPrecondition: a session writes the file.
   absl::Status BeginRollback(int64_t generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // Makes a version of the open writes, if `brought` is OK, and closes them. Durable when it
+  // returns. After an error there is no version, and the writes are dropped, or the file is dead.
+  absl::StatusOr<VersionInfo> FinishMade(absl::Status brought, const CutRequest& request,
+                                         std::optional<SourceVersion> source)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Stages the bytes of `target` that the newest cut lacks, in the same generation.
   absl::Status BringBack(VersionReaderImpl& reader, const VersionInfo& target)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
@@ -382,8 +408,39 @@ class FileImpl final : public File,
   absl::Status StageReverts(std::vector<Revert>* reverts) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status CopyUnsaved(VersionReaderImpl& reader, const VersionInfo& target, Extent range)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  // Copies all of `target` into a new generation.
-  absl::Status CopyGeneration(VersionReaderImpl& reader, const VersionInfo& target)
+  // Copies all of `target`, a version of any file, into a new generation.
+  absl::Status CopyGeneration(VersionReaderImpl& reader, const VersionInfo& target,
+                              const IsCancelled& is_cancelled)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+
+  // ---- file_fork.cc; work_lock_ is held ----
+  absl::StatusOr<VersionInfo> BecomeForkLocked(FileImpl& source, VersionNumber version,
+                                               const ForkRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // Opens the writes of the first cut. `mode_bits`: of the file that this becomes a fork of.
+  absl::Status BeginFork(uint32_t mode_bits, const LocalAccess& access)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  void LeaveNothingLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+
+  // ---- file_promote.cc; work_lock_ is held ----
+  // What a promotion starts from: two versions of equal bytes.
+  struct PromotionBasis {
+    VersionInfo newest;     // here
+    VersionNumber own = 0;  // of the fork; 0: not known
+  };
+  // kAborted, kFailedPrecondition: as Promote().
+  absl::StatusOr<PromotionBasis> FindBasis(File& fork, VersionIndex& index)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // Where the fork's version `target` differs from the newest one here.
+  absl::StatusOr<std::unique_ptr<ChangeReader>> DifferencesFrom(const PromotionBasis& basis,
+                                                                File& fork, VersionNumber target)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // Stages the bytes of `reader` where `changes` says. Adds the length of all to `*bytes`.
+  absl::Status StageFrom(VersionReader& reader, ChangeReader& changes,
+                         const IsCancelled& is_cancelled, uint64_t* bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // The same of one range; the file ended at `old_bytes`.
+  absl::Status StageRange(VersionReader& reader, Extent range, uint64_t old_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
 
   // ---- file_recovery.cc ----
@@ -421,6 +478,12 @@ class FileImpl final : public File,
   absl::Status CutOffGrowth(const OutsideChange& change);
 
   // ---- shared ----
+  // For its maker to fill in.
+  GenerationPtr EmptyGeneration() const;
+  std::unique_ptr<StageLog> EmptyStage() const;
+  IndexPlace IndexPlaceOf() const {
+    return {context_->vfs, *context_->tree, files_.directory(), &context_->open_indexes};
+  }
   absl::StatusOr<std::shared_ptr<VersionIndex>> Index();
   const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return saved_.Segments(row_);
@@ -445,6 +508,9 @@ class FileImpl final : public File,
   VersionInfo newest_ ABSL_GUARDED_BY(mutex_);
   // As row_. Without a cut and a session it means nothing.
   std::string owner_ ABSL_GUARDED_BY(mutex_);
+
+  // What it began as a fork of, for Info(). Set by Load, or with the version that is durable then.
+  std::optional<SourceVersion> forked_from_ ABSL_GUARDED_BY(mutex_);
 
   LastCheck last_check_;  // its lock comes after tag_mutex_
 

@@ -26,16 +26,18 @@ struct FileImpl::OutsideChange {
   uint64_t changed_pages = 0;  // where it was begun: those that are known
   uint64_t lost_pages = 0;     // of older versions
 
-  // Calls `look` with each `kPages` pages below `end_page`: the sums that the head has now, and
-  // what the sums file says.
+  // Calls `look` with each `kPages` pages that begin below `end_bytes`: the sums that the head has
+  // now, as if it held zeros from `end_bytes` on, and what the sums file says.
   template <typename Look>
-  absl::Status ForEachPages(uint64_t end_page, uint32_t page_bytes, const Look& look) const {
+  absl::Status ForEachPages(uint64_t end_bytes, uint32_t page_bytes, const Look& look) const {
+    const uint64_t end_page = (end_bytes + page_bytes - 1) / page_bytes;
     std::string bytes;
     for (uint64_t first = 0; first < end_page; first += kPages) {
       const uint64_t count = std::min(kPages, end_page - first);
-      bytes.resize(count * page_bytes);
-      H5M_RETURN_IF_ERROR(
-          ReadOrZeros(*generation->head, first * page_bytes, absl::MakeSpan(bytes)));
+      const uint64_t at = first * page_bytes;
+      bytes.assign(count * page_bytes, '\0');
+      const auto read = absl::MakeSpan(bytes).first(std::min(bytes.size(), end_bytes - at));
+      H5M_RETURN_IF_ERROR(ReadOrZeros(*generation->head, at, read));
       const std::vector<uint32_t> now = generation->sums->SumsOf(bytes);
       H5M_ASSIGN_OR_RETURN(const std::vector<uint32_t> before,
                            generation->sums->Read(first, count));
@@ -86,15 +88,15 @@ absl::Status FileImpl::CountChangedPages(OutsideChange& change) {
     for (size_t i = 0; i < now.size(); ++i) change.changed_pages += now[i] != before[i];
     return absl::OkStatus();
   };
-  return change.ForEachPages(files_.PagesIn(change.row.applied_size_bytes),
-                             files_.page_size_bytes(), count);
+  // In its last page, too, what lies beyond the applied size is growth.
+  return change.ForEachPages(change.row.applied_size_bytes, files_.page_size_bytes(), count);
 }
 
 absl::Status FileImpl::NoteLostPages(OutsideChange& change) {
   const FileRow& row = change.row;
   if (row.applied_version == 0) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const uint64_t size_max, change.index->SizeMax(row.generation));
-  const uint64_t limit =
+  const uint64_t end_page =
       std::min(files_.PagesIn(size_max),
                std::max(files_.PagesIn(row.applied_size_bytes), files_.PagesIn(change.size_bytes)));
   uint64_t noted_before = 0;
@@ -120,7 +122,8 @@ absl::Status FileImpl::NoteLostPages(OutsideChange& change) {
     change.lost_pages += lost.size();
     return lost.empty() ? absl::OkStatus() : change.index->AddPages(row, lost);
   };
-  H5M_RETURN_IF_ERROR(change.ForEachPages(limit, files_.page_size_bytes(), note));
+  const uint32_t page_bytes = files_.page_size_bytes();
+  H5M_RETURN_IF_ERROR(change.ForEachPages(end_page * page_bytes, page_bytes, note));
   change.lost_pages += noted_before;
   if (change.was_begun) change.changed_pages = noted_before;
   return absl::OkStatus();
@@ -128,14 +131,15 @@ absl::Status FileImpl::NoteLostPages(OutsideChange& change) {
 
 absl::Status FileImpl::WriteOutsideSums(const OutsideChange& change) {
   SumsFile& sums = *change.generation->sums;
-  const uint64_t pages =
+  const uint32_t page_bytes = files_.page_size_bytes();
+  const uint64_t end_page =
       std::max(files_.PagesIn(change.row.applied_size_bytes), files_.PagesIn(change.size_bytes));
   auto write = [&](uint64_t first, const std::vector<uint32_t>& now,
                    const std::vector<uint32_t>& before) {
     // What the attempt before wrote may be in memory only, where its sync failed.
     return now == before && !change.was_begun ? absl::OkStatus() : sums.Write(first, now);
   };
-  H5M_RETURN_IF_ERROR(change.ForEachPages(pages, files_.page_size_bytes(), write));
+  H5M_RETURN_IF_ERROR(change.ForEachPages(end_page * page_bytes, page_bytes, write));
   H5M_RETURN_IF_ERROR(sums.Truncate(files_.PagesIn(change.size_bytes), change.was_begun));
   H5M_RETURN_IF_ERROR(change.generation->head->Sync());
   return sums.Sync();

@@ -30,14 +30,17 @@ absl::Status CheckNotEmbedded(EnvTree& tree, std::string_view name) {
       StrCat(name, ": a program has it open with server=embedded; close it there first"));
 }
 
+// Whether stage-`number` holds no durable cut that is to be applied.
+bool IsLeftoverStage(int64_t number, const FileRow* row) {
+  const bool counts = row != nullptr && row->durable_cut > row->applied_cut;
+  return !counts || number < static_cast<int64_t>(row->stage_first) ||
+         number > static_cast<int64_t>(row->stage_last);
+}
+
 // Whether an entry of a history's directory is a leftover. `row`: null, where no cut is durable.
 bool IsLeftover(std::string_view name, const FileRow* row) {
   if (NumberAfter(name, "run-") || name.substr(0, 9) == "index.new") return true;
-  if (const auto number = NumberAfter(name, "stage-")) {
-    const bool counts = row != nullptr && row->durable_cut > row->applied_cut;
-    return !counts || *number < static_cast<int64_t>(row->stage_first) ||
-           *number > static_cast<int64_t>(row->stage_last);
-  }
+  if (const auto number = NumberAfter(name, "stage-")) return IsLeftoverStage(*number, row);
   for (const char* prefix : {"gen-", "sums-"}) {
     if (const auto number = NumberAfter(name, prefix)) {
       return row == nullptr || *number > row->generation;
@@ -146,6 +149,14 @@ class StageReplay {
   std::deque<LayerPtr> layers_;  // oldest first
 };
 
+// Nothing else needs what a file is a fork of: with a damaged row it opens without it. A read that
+// failed may succeed the next time.
+absl::StatusOr<std::optional<SourceVersion>> ForkedFromUnlessDamaged(VersionIndex& index) {
+  auto found = index.ForkedFrom();
+  if (absl::IsDataLoss(found.status())) return std::nullopt;
+  return found;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreContext> context,
@@ -156,7 +167,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   if (context->kind == StoreKind::kRoot) H5M_RETURN_IF_ERROR(CheckNotEmbedded(tree, name));
   auto file = std::make_shared<FileImpl>(context, std::string(name));
   FileImpl& self = *file;
-  auto opened = VersionIndex::Open(context->vfs, tree, self.files_.directory());
+  auto opened = VersionIndex::Open(self.IndexPlaceOf());
   FileRow row;
   if (opened.ok()) {
     H5M_ASSIGN_OR_RETURN(row, (*opened)->ReadFileRow());
@@ -197,7 +208,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
   if (!absl::IsNotFound(head.status())) return head.status();
   absl::MutexLock lock(&self.mutex_);
   self.row_.cut_reserved = kCutReserve;
-  self.stage_ = std::make_unique<StageLog>(tree, self.files_.directory(), self.files_.file_id());
+  self.stage_ = self.EmptyStage();
   self.cuts_.last.stage_end = self.stage_->end();
   return file;
 }
@@ -206,16 +217,17 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::LoadToRead(
     std::shared_ptr<StoreContext> context, std::string_view name) {
   auto file = std::make_shared<FileImpl>(context, std::string(name));
   FileImpl& self = *file;
-  H5M_ASSIGN_OR_RETURN(
-      std::shared_ptr<VersionIndex> index,
-      VersionIndex::Open(context->vfs, *context->tree, self.files_.directory(), IndexUse::kRead));
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<VersionIndex> index,
+                       VersionIndex::Open(self.IndexPlaceOf(), IndexUse::kRead));
   H5M_ASSIGN_OR_RETURN(const FileRow row, index->ReadFileRow());
   self.files_.Identify(row.file_id, row.page_size_bytes);
   H5M_RETURN_IF_ERROR(self.CheckAtRest(row));
   H5M_ASSIGN_OR_RETURN(const VersionRow newest, index->Newest());
   H5M_ASSIGN_OR_RETURN(GenerationPtr generation,
                        self.OpenGeneration(row.generation, self.files_.name(), OpenKind::kRead));
+  H5M_ASSIGN_OR_RETURN(std::optional<SourceVersion> forked_from, ForkedFromUnlessDamaged(*index));
   absl::MutexLock lock(&self.mutex_);
+  self.forked_from_ = std::move(forked_from);
   self.index_ = std::move(index);
   self.newest_ = newest.info;
   self.cuts_.base = std::move(generation);
@@ -224,8 +236,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::LoadToRead(
   self.cuts_.last.time = absl::FromUnixNanos(row.server_time_ns);
   self.cuts_.last.barrier = row.durable_barrier;
   self.row_ = row;
-  self.stage_ =
-      std::make_unique<StageLog>(*context->tree, self.files_.directory(), self.files_.file_id());
+  self.stage_ = self.EmptyStage();
   return file;
 }
 
@@ -289,8 +300,10 @@ absl::Status FileImpl::Recover(FileRow row) {
   H5M_ASSIGN_OR_RETURN(GenerationPtr generation,
                        OpenGeneration(row.generation, files_.name(), OpenKind::kWrite));
   generation->cut_bytes = std::max({size_max, row.durable_size_bytes, row.applied_size_bytes});
+  H5M_ASSIGN_OR_RETURN(std::optional<SourceVersion> forked_from, ForkedFromUnlessDamaged(*index));
   {
     absl::MutexLock lock(&mutex_);
+    forked_from_ = std::move(forked_from);
     newest_ = newest.info;
     cuts_.base = generation;
     // The numbers up to the mark may have been given; the first durable cut moves it. Of a store
@@ -304,7 +317,7 @@ absl::Status FileImpl::Recover(FileRow row) {
     cuts_.last.barrier = row.durable_barrier;
     history_.Loaded();
     row_ = row;
-    stage_ = std::make_unique<StageLog>(*context_->tree, files_.directory(), files_.file_id());
+    stage_ = EmptyStage();
     stage_->StartAt(row.stage_last + 1);
     cuts_.last.stage_end = stage_->end();
   }
@@ -321,7 +334,7 @@ absl::Status FileImpl::ReplayStage() {
   const FileRow& row = row_;
   const GenerationPtr generation = cuts_.base;
   H5M_ASSIGN_OR_RETURN(GenerationRow began, index_->GetGeneration(row.generation));
-  auto stage = std::make_unique<StageLog>(*context_->tree, files_.directory(), files_.file_id());
+  auto stage = EmptyStage();
   H5M_RETURN_IF_ERROR(stage->Open(row.stage_first, {row.stage_last, row.stage_end_bytes}));
   stage_ = std::move(stage);
 

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "onion_store/disk/coding.h"
 #include "onion_store/file/file_impl.h"
+#include "onion_store/file/made_version.h"
 #include "onion_store/file/versions/version_reader.h"
 #include "onion_store/shared/head_access.h"
 
@@ -39,27 +40,28 @@ absl::StatusOr<VersionInfo> FileImpl::RollbackLocked(const VersionInfo& target,
                                                      const std::array<uint8_t, 16>& request_id) {
   H5M_ASSIGN_OR_RETURN(auto opened, OpenVersion(target.version));
   auto& reader = static_cast<VersionReaderImpl&>(*opened);
-  CutRequest request;
-  request.kind = BarrierKind::kCommit;
-  request.size_bytes = target.size_bytes;
-  request.provenance = provenance;
-  if (request.provenance.comment.empty()) {
-    request.provenance.comment = StrCat("rollback to version ", target.version);
-  }
+  CutRequest request = CutOfCall(target.size_bytes, provenance,
+                                 StrCat("rollback to version ", target.version), request_id);
+  request.group = target.group;  // It has the same bytes.
   H5M_RETURN_IF_ERROR(BeginRollback(target.generation));
   bool same;
   {
     absl::MutexLock lock(&mutex_);
     same = open_.generation()->number == target.generation;
   }
-  absl::Status brought = same ? BringBack(reader, target) : CopyGeneration(reader, target);
+  return FinishMade(same ? BringBack(reader, target) : CopyGeneration(reader, target, nullptr),
+                    request, std::nullopt);
+}
+
+absl::StatusOr<VersionInfo> FileImpl::FinishMade(absl::Status brought, const CutRequest& request,
+                                                 std::optional<SourceVersion> source) {
   CutNumber cut = 0;
   {
     absl::MutexLock lock(&mutex_);
     if (brought.ok()) {
       const LayerPtr layer = open_.layer();
       layer->always_version = true;
-      layer->request_id = request_id;
+      layer->source = std::move(source);
       auto made = CutLocked(request, CutWaiter());
       brought = made.status();
       if (made.ok()) {
@@ -76,8 +78,8 @@ absl::StatusOr<VersionInfo> FileImpl::RollbackLocked(const VersionInfo& target,
   H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
   Post(absl::InfinitePast());
   H5M_ASSIGN_OR_RETURN(auto index, Index());
-  H5M_ASSIGN_OR_RETURN(VersionRow made, index->FindCut(cut));
-  return made.info;
+  H5M_ASSIGN_OR_RETURN(const VersionRow made, index->FindCut(cut));
+  return GetVersion(made.info.version);
 }
 
 absl::Status FileImpl::BeginRollback(int64_t generation) {
@@ -85,7 +87,7 @@ absl::Status FileImpl::BeginRollback(int64_t generation) {
   H5M_RETURN_IF_ERROR(health_.dead());
   if (session_.is_writing()) {
     return absl::FailedPreconditionError(
-        StrCat(files_.name(), ": a session writes it; it must end before a rollback"));
+        StrCat(files_.name(), ": a session writes it; it must end first"));
   }
   // A session that came and went since all was made durable: what it left would be merged with
   // this.
@@ -248,7 +250,8 @@ absl::Status FileImpl::CopyUnsaved(VersionReaderImpl& reader, const VersionInfo&
   return absl::OkStatus();
 }
 
-absl::Status FileImpl::CopyGeneration(VersionReaderImpl& reader, const VersionInfo& target) {
+absl::Status FileImpl::CopyGeneration(VersionReaderImpl& reader, const VersionInfo& target,
+                                      const IsCancelled& is_cancelled) {
   GenerationPtr fresh;
   {
     absl::MutexLock lock(&mutex_);
@@ -256,7 +259,7 @@ absl::Status FileImpl::CopyGeneration(VersionReaderImpl& reader, const VersionIn
     open_.BeginCopy(target.size_bytes);
   }
   MemoryCharge charge(context_->budget, kCopyBytes);
-  H5M_ASSIGN_OR_RETURN(uint64_t copied, reader.CopyTo(*fresh->head));
+  H5M_ASSIGN_OR_RETURN(uint64_t copied, reader.CopyTo(*fresh->head, is_cancelled));
   absl::MutexLock lock(&mutex_);
   open_.EndCopy(copied);
   return absl::OkStatus();

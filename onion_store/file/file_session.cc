@@ -90,7 +90,7 @@ absl::Status FileImpl::BeginLocked(SessionStart start, const WriterFacts& facts,
 }
 
 absl::StatusOr<FileImpl::GenerationPtr> FileImpl::NewGenerationLocked(GiveAccess give) {
-  auto fresh = std::make_shared<Generation>();
+  auto fresh = EmptyGeneration();
   fresh->number = std::max(row_.generation, cuts_.base == nullptr ? 0 : cuts_.base->number) + 1;
   fresh->hidden = true;
   std::string name = files_.GenerationName(fresh->number);
@@ -265,6 +265,8 @@ absl::Status FileImpl::MergeInto(CutLayer& lower, CutLayer& upper) {
   lower.mode_bits = upper.mode_bits;
   lower.local = upper.local;
   if (upper.request_id.has_value()) lower.request_id = upper.request_id;
+  if (upper.source.has_value()) lower.source = std::move(upper.source);
+  lower.group = std::move(upper.group);
   lower.is_writers_last = upper.is_writers_last;
   lower.always_version = lower.always_version || upper.always_version;
   lower.segments = upper.segments;

@@ -23,6 +23,7 @@ absl::StatusOr<std::shared_ptr<Snapshot>> FileImpl::PinNewestCut() {
   if (pin == nullptr) pin = NewPin();
   CutInfo info = pin->info;
   if (LastIsVersion()) info.version = newest_.version;
+  info.of_group = newest_.group || (!cuts_.layers.empty() && cuts_.layers.back()->group);
   return std::make_shared<SnapshotImpl>(shared_from_this(), std::move(pin), info);
 }
 

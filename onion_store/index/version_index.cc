@@ -15,58 +15,8 @@
 namespace h5mirror::store {
 namespace {
 
-constexpr int64_t kFormat = kFormatPacked;
 constexpr int64_t kUnknownTime = INT64_MIN;
 constexpr int kSkippedRowsMax = 16;  // about what a seek costs
-
-constexpr char kSchema[] = R"sql(
-PRAGMA application_id = 1211452721;
-PRAGMA user_version = 1;
-CREATE TABLE file (
-  id INTEGER PRIMARY KEY CHECK (id = 1),
-  file_id BLOB NOT NULL, page_size_bytes INTEGER NOT NULL, generation INTEGER NOT NULL,
-  cut_reserved INTEGER NOT NULL, durable_cut INTEGER NOT NULL, durable_size_bytes INTEGER NOT NULL,
-  durable_session BLOB NOT NULL, durable_seq INTEGER NOT NULL, applied_cut INTEGER NOT NULL,
-  applied_size_bytes INTEGER NOT NULL, applied_version INTEGER NOT NULL, changed INTEGER NOT NULL,
-  changed_pages INTEGER NOT NULL, sent_bytes INTEGER NOT NULL, server_time_ns INTEGER NOT NULL,
-  origin_machine_id TEXT NOT NULL, origin_host TEXT NOT NULL, origin_path TEXT NOT NULL,
-  mode_bits INTEGER NOT NULL, local_inode INTEGER NOT NULL, local_size_bytes INTEGER NOT NULL,
-  local_mtime_ns INTEGER NOT NULL, local_ctime_ns INTEGER NOT NULL, stage_first INTEGER NOT NULL,
-  stage_last INTEGER NOT NULL, stage_end_bytes INTEGER NOT NULL, pages_segment INTEGER NOT NULL,
-  pages_end_bytes INTEGER NOT NULL, head_inode INTEGER NOT NULL, head_size_bytes INTEGER NOT NULL,
-  head_mtime_ns INTEGER NOT NULL, head_ctime_ns INTEGER NOT NULL);
-CREATE TABLE generation (
-  generation INTEGER PRIMARY KEY, first_cut INTEGER NOT NULL, direct_end_bytes INTEGER NOT NULL);
-CREATE TABLE version (
-  version INTEGER PRIMARY KEY, cut INTEGER NOT NULL UNIQUE, generation INTEGER NOT NULL,
-  server_time_ns INTEGER NOT NULL, client_time_ns INTEGER NOT NULL, claimed_user TEXT NOT NULL,
-  verified_user TEXT NOT NULL, host TEXT NOT NULL, program TEXT NOT NULL, pid INTEGER NOT NULL,
-  comment TEXT NOT NULL, size_bytes INTEGER NOT NULL, changed_pages INTEGER NOT NULL,
-  changed_bytes INTEGER NOT NULL, request_id BLOB UNIQUE);
-CREATE INDEX version_size ON version (generation, size_bytes);
-CREATE TABLE pages (
-  generation INTEGER NOT NULL, level INTEGER NOT NULL, page INTEGER NOT NULL,
-  version INTEGER NOT NULL, segment INTEGER NOT NULL, offset INTEGER NOT NULL,
-  PRIMARY KEY (generation, level, page, version)) WITHOUT ROWID;
-)sql";
-
-// What changed since a version, without looking at what did not. Older indexes lack it.
-constexpr char kPagesByVersion[] =
-    "CREATE INDEX IF NOT EXISTS pages_version ON pages (generation, version)";
-
-// Exclusive locking first: it is what lets WAL do without shared memory.
-// Names of versions. Older indexes lack them.
-constexpr char kTags[] = R"sql(
-CREATE TABLE IF NOT EXISTS tags (name TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS tags_version ON tags (version);
-)sql";
-
-constexpr char kSettings[] = R"sql(
-PRAGMA locking_mode = EXCLUSIVE;
-PRAGMA temp_store = MEMORY;
-PRAGMA cache_size = -256;
-PRAGMA trusted_schema = OFF;
-)sql";
 
 std::string_view View(const std::array<uint8_t, 16>& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -132,85 +82,9 @@ std::vector<const PageRun*> OwnersOf(absl::Span<const PageRun> runs, uint64_t fi
   return owners;
 }
 
-absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(
-    const SqliteVfs& vfs, EnvTree& tree, const std::string& directory, const FileRow& row,
-    absl::Span<const VersionRow> versions, const std::optional<GenerationRow>& generation) {
-  // Made without syncs under another name: it counts once it is renamed.
-  std::string name = StrCat(directory, "/index"), fresh = StrCat(name, ".new");
-  for (const char* suffix : {"", "-wal", "-journal"}) {
-    absl::Status removed = tree.Remove(StrCat(fresh, suffix));
-    if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
-  }
-  {
-    H5M_ASSIGN_OR_RETURN(
-        auto database,
-        SqliteDatabase::Open(vfs.name(), fresh, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
-    H5M_RETURN_IF_ERROR(database->Execute("PRAGMA synchronous = OFF; PRAGMA journal_mode = OFF;"));
-    // Before anything is in it. Of a small file most of the index is tables and indexes of a row
-    // each, which take a page each.
-    H5M_RETURN_IF_ERROR(
-        database->Execute("PRAGMA page_size = 1024; PRAGMA auto_vacuum = INCREMENTAL;"));
-    H5M_RETURN_IF_ERROR(database->Execute(kSettings));
-    H5M_RETURN_IF_ERROR(database->Execute("BEGIN"));
-    H5M_RETURN_IF_ERROR(database->Execute(kSchema));
-    H5M_RETURN_IF_ERROR(database->Execute(kPagesByVersion));
-    H5M_RETURN_IF_ERROR(database->Execute(kTags));
-    VersionIndex index(std::move(database));
-    absl::MutexLock lock(&index.mutex_);
-    H5M_RETURN_IF_ERROR(index.PutCuts(row, versions, generation));
-    H5M_RETURN_IF_ERROR(index.database_->Execute("COMMIT"));
-    // Here it costs no journal and no sync. The log that it opens stays empty.
-    H5M_RETURN_IF_ERROR(index.database_->Execute("PRAGMA journal_mode = WAL;"));
-  }
-  // The log of the new index is made here, so that one sync of the directory names all. It must be
-  // a new file: what an old one holds would count.
-  for (const std::string& log : {StrCat(fresh, "-wal"), StrCat(name, "-wal")}) {
-    absl::Status removed = tree.Remove(log);
-    if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
-  }
-  H5M_RETURN_IF_ERROR(tree.Open(StrCat(name, "-wal"), OpenKind::kCreateFresh, 0600).status());
-  H5M_ASSIGN_OR_RETURN(auto file, tree.Open(fresh, OpenKind::kWrite, 0));
-  H5M_RETURN_IF_ERROR(file->Sync());
-  H5M_RETURN_IF_ERROR(tree.Rename(fresh, name));
-  H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory));
-  return Open(vfs, tree, directory);
-}
-
-absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Open(const SqliteVfs& vfs,
-                                                                 EnvTree& tree,
-                                                                 const std::string& directory,
-                                                                 IndexUse use) {
-  std::string name = StrCat(directory, "/index");
-  H5M_RETURN_IF_ERROR(tree.Stat(name).status());
-  H5M_ASSIGN_OR_RETURN(auto database,
-                       SqliteDatabase::Open(vfs.name(), name, SQLITE_OPEN_READWRITE));
-  H5M_RETURN_IF_ERROR(database->Execute(kSettings));
-  {
-    SqliteQuery query(*database, "PRAGMA user_version");
-    if (!query.Next()) {
-      H5M_RETURN_IF_ERROR(query.status());
-      return query.Damaged(StrCat("it has no format", kPutBack));
-    }
-    if (query.Int64(0) > kFormat || query.Int64(0) < 1) {
-      return absl::FailedPreconditionError(absl::StrFormat(
-          "%s has format %d, this program knows 1 to %d", name, query.Int64(0), kFormat));
-    }
-  }
-  if (use == IndexUse::kRead) {
-    H5M_RETURN_IF_ERROR(database->Execute("PRAGMA query_only = ON;"));
-    return std::unique_ptr<VersionIndex>(new VersionIndex(std::move(database)));
-  }
-  H5M_RETURN_IF_ERROR(database->Execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"));
-  // Frames that an earlier life wrote may be in memory only, where a sync of it failed: they are
-  // written again, to the database itself, before anything is appended to them.
-  H5M_RETURN_IF_ERROR(database->Execute("PRAGMA wal_checkpoint(TRUNCATE);"));
-  H5M_RETURN_IF_ERROR(database->Execute(kPagesByVersion));
-  H5M_RETURN_IF_ERROR(database->Execute(kTags));
-  return std::unique_ptr<VersionIndex>(new VersionIndex(std::move(database)));
-}
-
 absl::StatusOr<FileRow> VersionIndex::ReadFileRow() {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_,
                     "SELECT file_id, page_size_bytes, generation, cut_reserved, durable_cut,"
                     " durable_size_bytes, durable_session, durable_seq, applied_cut,"
@@ -317,7 +191,9 @@ absl::Status VersionIndex::PutVersion(const VersionRow& row) {
       .Bind(info.changed_pages)
       .Bind(info.changed_bytes);
   if (row.request_id) query.BindBlob(View(*row.request_id));  // Unbound is NULL.
-  return query.Run();
+  H5M_RETURN_IF_ERROR(query.Run());
+  if (info.group) H5M_RETURN_IF_ERROR(PutGroup(info.version, *info.group));
+  return info.source ? PutSource(info.version, *info.source) : absl::OkStatus();
 }
 
 absl::Status VersionIndex::WriteFileRow(const FileRow& row) {
@@ -382,24 +258,34 @@ absl::Status VersionIndex::CommitApplied(const FileRow& row, VersionNumber versi
 
 absl::StatusOr<VersionRow> VersionIndex::GetVersion(VersionNumber version) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_, "SELECT " H5M_VERSION_COLUMNS " FROM version WHERE version = ?");
   query.Bind(version);
   H5M_ASSIGN_OR_RETURN(VersionRow row, OneVersion(query, StrCat("version ", version)));
   H5M_RETURN_IF_ERROR(FillTags({&row.info, 1}));
+  H5M_RETURN_IF_ERROR(FillGroup(row.info));
+  auto source = FindSource(version);
+  // The version can be read without it.
+  if (!source.ok() && !absl::IsDataLoss(source.status())) return source.status();
+  if (source.ok()) row.info.source = *std::move(source);
   return row;
 }
 
 absl::StatusOr<VersionRow> VersionIndex::Newest() {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_,
                     "SELECT " H5M_VERSION_COLUMNS " FROM version ORDER BY version DESC LIMIT 1");
   auto row = OneVersion(query, "version");
-  return absl::IsNotFound(row.status()) ? VersionRow() : row;
+  if (absl::IsNotFound(row.status())) return VersionRow();
+  if (row.ok()) H5M_RETURN_IF_ERROR(FillGroup(row->info));
+  return row;
 }
 
 absl::StatusOr<std::vector<VersionInfo>> VersionIndex::List(const VersionRange& range,
                                                             size_t limit) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   VersionNumber before = range.before == 0 ? INT64_MAX : range.before;
   if (range.until != absl::InfiniteFuture()) {
     H5M_ASSIGN_OR_RETURN(VersionNumber newest, TimeLocked(range.until));
@@ -417,11 +303,13 @@ absl::StatusOr<std::vector<VersionInfo>> VersionIndex::List(const VersionRange& 
   }
   if (!query.status().ok()) return query.status();
   H5M_RETURN_IF_ERROR(FillTags(absl::MakeSpan(versions)));
+  H5M_RETURN_IF_ERROR(FillGroups(absl::MakeSpan(versions)));
   return versions;
 }
 
 absl::StatusOr<int64_t> VersionIndex::CountUpTo(VersionNumber newest) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_, "SELECT count(*) FROM version WHERE version <= ?");
   query.Bind(newest);
   int64_t count = query.Next() ? query.Int64(0) : 0;
@@ -431,6 +319,7 @@ absl::StatusOr<int64_t> VersionIndex::CountUpTo(VersionNumber newest) {
 
 absl::StatusOr<VersionRow> VersionIndex::FindRequest(const std::array<uint8_t, 16>& request_id) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_, "SELECT " H5M_VERSION_COLUMNS " FROM version WHERE request_id = ?");
   query.BindBlob(View(request_id));
   return OneVersion(query, StrCat("request ", HexOf(request_id)));
@@ -438,6 +327,7 @@ absl::StatusOr<VersionRow> VersionIndex::FindRequest(const std::array<uint8_t, 1
 
 absl::StatusOr<VersionRow> VersionIndex::FindCut(CutNumber cut) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_, "SELECT " H5M_VERSION_COLUMNS " FROM version WHERE cut = ?");
   query.Bind(cut);
   return OneVersion(query, StrCat("version of cut ", cut));
@@ -445,6 +335,7 @@ absl::StatusOr<VersionRow> VersionIndex::FindCut(CutNumber cut) {
 
 absl::StatusOr<uint64_t> VersionIndex::SizeMax(int64_t generation) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_, "SELECT max(size_bytes) FROM version WHERE generation = ?");
   query.Bind(generation);
   uint64_t size = query.Next() ? query.Int64(0) : 0;
@@ -480,6 +371,7 @@ absl::StatusOr<std::vector<PageRun>> VersionIndex::FindPages(int64_t generation,
                                                              VersionNumber version_min,
                                                              uint64_t first, uint64_t end) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   std::vector<PageRun> runs;
   for (int level = 0; level <= kPageLevelMax; ++level) {
     H5M_RETURN_IF_ERROR(FindRuns(generation, level, version_min,
@@ -521,6 +413,7 @@ absl::Status VersionIndex::FindRuns(int64_t generation, int level, VersionNumber
 absl::StatusOr<std::optional<std::vector<PageRun>>> VersionIndex::FindChanges(
     int64_t generation, VersionNumber version_min, size_t count_max) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   std::vector<PageRun> runs;
   SqliteQuery query(*database_,
                     "SELECT level, page, version, segment, offset FROM pages"

@@ -18,6 +18,7 @@
 #include "base/status_macros.h"
 #include "onion_store/disk/sqlite.h"
 #include "onion_store/disk/sqlite_vfs.h"
+#include "onion_store/shared/open_indexes.h"
 #include "onion_store/types.h"
 
 namespace h5mirror::store {
@@ -133,21 +134,48 @@ struct GenerationRow {
 // kRead: writes nothing, also no table or index that an older program left out.
 enum class IndexUse : uint8_t { kWrite, kRead };
 
+// Where the database of an index is. All must outlive the index.
+struct IndexPlace {
+  const SqliteVfs& vfs;
+  EnvTree& tree;
+  std::string directory;                // the file's history
+  OpenIndexes* open_indexes = nullptr;  // null: it stays open
+};
+
 // Thread-safe. Each call that changes the index is one transaction, durable when it returns OK.
 // After an error it has not happened. After an error of a sync it may have happened, and the file
 // must be opened again.
-class VersionIndex {
+//
+// Between two calls its database may be closed, as one of many (open_indexes.h). The next call
+// opens it again, with what that costs and its errors. It is opened by its name, without a lock on
+// the disk. So whoever gives the name away, or lets another object open the file, calls GiveUp()
+// before.
+class VersionIndex final : public ClosableIndex {
  public:
   // Makes `directory`/index with the first durable cut in it, as CommitCuts() would write it: all
   // of it or none. Durable once the names above `directory` are.
   static absl::StatusOr<std::unique_ptr<VersionIndex>> Create(
+      const IndexPlace& place, const FileRow& row, absl::Span<const VersionRow> versions,
+      const std::optional<GenerationRow>& generation);
+  static absl::StatusOr<std::unique_ptr<VersionIndex>> Create(
       const SqliteVfs& vfs, EnvTree& tree, const std::string& directory, const FileRow& row,
-      absl::Span<const VersionRow> versions, const std::optional<GenerationRow>& generation);
+      absl::Span<const VersionRow> versions, const std::optional<GenerationRow>& generation) {
+    return Create({vfs, tree, directory}, row, versions, generation);
+  }
   // Errors: kNotFound there is none; kDataLoss it is damaged; kFailedPrecondition its format is
   // newer.
+  static absl::StatusOr<std::unique_ptr<VersionIndex>> Open(const IndexPlace& place,
+                                                            IndexUse use = IndexUse::kWrite);
   static absl::StatusOr<std::unique_ptr<VersionIndex>> Open(const SqliteVfs& vfs, EnvTree& tree,
                                                             const std::string& directory,
-                                                            IndexUse use = IndexUse::kWrite);
+                                                            IndexUse use = IndexUse::kWrite) {
+    return Open({vfs, tree, directory}, use);
+  }
+  ~VersionIndex() override;
+
+  // From now on every call fails with kUnavailable. Waits for a call that is under way.
+  void GiveUp() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool TryClose() override ABSL_LOCKS_EXCLUDED(mutex_);
 
   absl::StatusOr<FileRow> ReadFileRow();
   absl::Status WriteFileRow(const FileRow& row);
@@ -160,9 +188,9 @@ class VersionIndex {
   // `changed_pages` pages.
   absl::Status CommitApplied(const FileRow& row, VersionNumber version, uint64_t changed_pages);
 
-  // The version with its tags. kNotFound: there is none.
+  // The version with its tags, its source and its group's cut. kNotFound: there is none.
   absl::StatusOr<VersionRow> GetVersion(VersionNumber version);
-  // The newest version, without its tags; version 0: there is none.
+  // The newest version, without its tags and its source; version 0: there is none.
   absl::StatusOr<VersionRow> Newest();
   // Newest first. The cost grows with the result, not with the history.
   absl::StatusOr<std::vector<VersionInfo>> List(const VersionRange& range, size_t limit);
@@ -182,6 +210,14 @@ class VersionIndex {
   absl::StatusOr<VersionNumber> RemoveTag(std::string_view tag);
   // Of all versions together.
   absl::StatusOr<uint64_t> CountTags();
+  // The newest version of a group's cut; 0: there is none.
+  absl::StatusOr<VersionNumber> FindGroupCut(const GroupCut& cut);
+  // What `version` has from another file. The source of what the file began with, as a fork.
+  // nullopt: none. kDataLoss: a damaged row.
+  absl::StatusOr<std::optional<SourceVersion>> SourceOf(VersionNumber version);
+  absl::StatusOr<std::optional<SourceVersion>> ForkedFrom();
+  // The newest version that was promoted from the file of that id; 0: none.
+  absl::StatusOr<VersionNumber> LastPromotedFrom(const FileId& file_id);
   // The last comparison with the local file; nullopt: there was none.
   absl::StatusOr<std::optional<CheckInfo>> LastCheck();
   absl::Status SetLastCheck(const CheckInfo& check);
@@ -259,6 +295,10 @@ class VersionIndex {
 
   // The faults that SQLite finds in the database, at most 20 lines. The index is busy meanwhile.
   absl::StatusOr<std::vector<std::string>> CheckWhole();
+  // kDataLoss: a row of a source is damaged; the message says which.
+  absl::Status CheckSources();
+  // The same of a row of a group's cut.
+  absl::Status CheckGroups();
   absl::StatusOr<bool> HasRun(int64_t generation, const PageRun& run);
   // Of the versions with more than `beyond_bytes` bytes, the oldest and the newest up to `up_to`
   // that read `page` from the same place as `up_to`; 0, 0: none.
@@ -268,9 +308,14 @@ class VersionIndex {
                                                                     uint64_t beyond_bytes);
 
  private:
-  explicit VersionIndex(std::unique_ptr<SqliteDatabase> database)
-      : database_(std::move(database)) {}
+  VersionIndex(const IndexPlace& place, std::unique_ptr<SqliteDatabase> database)
+      : place_(place), database_(std::move(database)) {}
 
+  // Every call begins with it. Errors: those of an open; kDataLoss where another file has its name
+  // by now; kUnavailable after GiveUp().
+  absl::Status OpenAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // kDataLoss: the database or its log is not the file that was open before.
+  absl::Status CheckNames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PutCuts(const FileRow& row, absl::Span<const VersionRow> versions,
                        const std::optional<GenerationRow>& generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -278,6 +323,25 @@ class VersionIndex {
   absl::Status NeedFormat(int64_t format) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PutFileRow(const FileRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PutVersion(const VersionRow& row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Within a transaction: the row of `source`, what `version` has from another file.
+  absl::Status PutSource(VersionNumber version, const SourceVersion& source)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same rows go with their versions, but for that of a fork.
+  absl::Status DropSource(VersionNumber version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> HasSources() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::optional<SourceVersion>> FindSource(VersionNumber version)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same of the cuts of groups: version_index_groups.cc.
+  absl::Status PutGroup(VersionNumber version, const GroupCut& group)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status DropGroup(VersionNumber version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<bool> HasGroups() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::StatusOr<std::optional<GroupCut>> FindGroup(VersionNumber version)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives `version` its group's cut. The version can be read without a damaged one.
+  absl::Status FillGroup(VersionInfo& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives `versions`, newest first, theirs, without `members`.
+  absl::Status FillGroups(absl::Span<VersionInfo> versions) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   template <typename Body>
   absl::Status InTransaction(Body body) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<VersionNumber> TimeLocked(absl::Time time) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -306,16 +370,32 @@ class VersionIndex {
   absl::Status MoveRow(const MoveCursor& cursor, const PageRun& run)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const IndexPlace place_;
   absl::Mutex mutex_;
+  // Null: it was closed, or given up.
   std::unique_ptr<SqliteDatabase> database_ ABSL_GUARDED_BY(mutex_);
+  // True: table `source` is known not to be there.
+  bool lacks_sources_ ABSL_GUARDED_BY(mutex_) = false;
+  // Likewise table `group_cut`.
+  bool lacks_groups_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t inode_ ABSL_GUARDED_BY(mutex_) = 0;      // of the database's file
+  uint64_t log_inode_ ABSL_GUARDED_BY(mutex_) = 0;  // of the file of its log
+  // True: the last commit failed, and may be in the log. This connection writes over it; another
+  // one would take it for a commit. So it stays open.
+  bool is_unsure_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_given_up_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 template <typename Body>
 absl::Status VersionIndex::InTransaction(Body body) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   H5M_RETURN_IF_ERROR(database_->Execute("BEGIN IMMEDIATE"));
   absl::Status status = body();
-  if (status.ok()) status = database_->Execute("COMMIT");
+  if (status.ok()) {
+    status = database_->Execute("COMMIT");
+    is_unsure_ = !status.ok();
+  }
   if (!status.ok()) database_->Execute("ROLLBACK").IgnoreError();
   return status;
 }

@@ -11,6 +11,7 @@ namespace h5mirror::store {
 absl::StatusOr<std::optional<std::vector<Extent>>> VersionIndex::FindChangedPages(
     int64_t generation, VersionNumber version_min, VersionNumber version_end, size_t count_max) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   std::vector<Extent> runs;
   SqliteQuery query(*database_,
                     "SELECT level, page FROM pages INDEXED BY pages_version"
@@ -38,6 +39,7 @@ absl::StatusOr<std::optional<uint64_t>> VersionIndex::NextPage(int64_t generatio
                                                                VersionNumber version_min,
                                                                uint64_t page, uint64_t end) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   std::optional<uint64_t> next;
   for (int level = 0; level <= kPageLevelMax; ++level) {
     H5M_ASSIGN_OR_RETURN(std::optional<PageRun> run,

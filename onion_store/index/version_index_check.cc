@@ -18,6 +18,7 @@ CREATE TABLE IF NOT EXISTS last_check (
 
 absl::StatusOr<std::optional<CheckInfo>> VersionIndex::LastCheck() {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   {
     SqliteQuery query(*database_,
                       "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'last_check'");

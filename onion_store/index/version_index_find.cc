@@ -39,6 +39,7 @@ absl::Status CheckRoomForTag(SqliteDatabase& database, VersionNumber version,
 
 absl::StatusOr<VersionNumber> VersionIndex::FindBack(int64_t back) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   // Cuts rise with versions, and their index holds nothing else: a page of it has hundreds.
   SqliteQuery query(*database_,
                     "SELECT version FROM version WHERE cut > 0 ORDER BY cut DESC LIMIT 1 OFFSET ?");
@@ -50,6 +51,7 @@ absl::StatusOr<VersionNumber> VersionIndex::FindBack(int64_t back) {
 
 absl::StatusOr<VersionNumber> VersionIndex::FindTime(absl::Time time) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   return TimeLocked(time);
 }
 
@@ -83,6 +85,7 @@ absl::StatusOr<VersionNumber> VersionIndex::TimeLocked(absl::Time time) {
 
 absl::StatusOr<VersionNumber> VersionIndex::FindTag(std::string_view tag) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   return TagLocked(tag);
 }
 
@@ -96,6 +99,7 @@ absl::StatusOr<VersionNumber> VersionIndex::TagLocked(std::string_view tag) {
 
 absl::StatusOr<std::vector<std::string>> VersionIndex::TagsOf(VersionNumber version) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   VersionInfo info;
   info.version = version;
   H5M_RETURN_IF_ERROR(FillTags({&info, 1}));
@@ -149,6 +153,7 @@ absl::StatusOr<VersionNumber> VersionIndex::RemoveTag(std::string_view tag) {
 
 absl::StatusOr<uint64_t> VersionIndex::CountTags() {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_, "SELECT count(*) FROM tags");
   const int64_t count = query.Next() ? query.Int64(0) : 0;
   if (!query.status().ok()) return query.status();
@@ -157,6 +162,7 @@ absl::StatusOr<uint64_t> VersionIndex::CountTags() {
 
 absl::StatusOr<GenerationRow> VersionIndex::GetGeneration(int64_t generation) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_,
                     "SELECT first_cut, direct_end_bytes FROM generation WHERE generation = ?");
   query.Bind(generation);
@@ -169,6 +175,7 @@ absl::StatusOr<GenerationRow> VersionIndex::GetGeneration(int64_t generation) {
 
 absl::StatusOr<std::vector<VersionNumber>> VersionIndex::LargerThan(uint64_t size_bytes) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   std::vector<VersionNumber> found;
   SqliteQuery query(*database_,
                     "SELECT version FROM version WHERE generation IN (SELECT generation FROM"
@@ -181,6 +188,7 @@ absl::StatusOr<std::vector<VersionNumber>> VersionIndex::LargerThan(uint64_t siz
 
 absl::StatusOr<VersionNumber> VersionIndex::NewestUpTo(uint64_t size_bytes) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_, "SELECT max(version) FROM version WHERE size_bytes <= ?");
   query.Bind(static_cast<int64_t>(std::min<uint64_t>(size_bytes, INT64_MAX)));
   const VersionNumber found = query.Next() ? query.Int64(0) : 0;

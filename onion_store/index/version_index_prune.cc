@@ -10,6 +10,7 @@ namespace h5mirror::store {
 
 absl::StatusOr<bool> VersionIndex::HasVersion(VersionNumber version) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   return HasVersionLocked(version);
 }
 
@@ -27,6 +28,8 @@ absl::Status VersionIndex::DropVersions(absl::Span<const VersionNumber> versions
     for (VersionNumber version : versions) {
       SqliteQuery tags(*database_, "DELETE FROM tags WHERE version = ?");
       H5M_RETURN_IF_ERROR(tags.Bind(version).Run());
+      H5M_RETURN_IF_ERROR(DropSource(version));
+      H5M_RETURN_IF_ERROR(DropGroup(version));
       SqliteQuery query(*database_, "DELETE FROM version WHERE version = ?");
       H5M_RETURN_IF_ERROR(query.Bind(version).Run());
     }
@@ -167,6 +170,7 @@ absl::StatusOr<bool> VersionIndex::MoveDropped(uint32_t page_size_bytes, size_t 
 absl::StatusOr<bool> VersionIndex::ScanPages(size_t row_max, PagesCursor* cursor,
                                              std::vector<RunOfGeneration>* runs) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_,
                     "SELECT generation, level, page, version, segment, offset FROM pages"
                     " WHERE (generation, level, page, version) > (?, ?, ?, ?)"
@@ -208,6 +212,7 @@ absl::Status VersionIndex::MoveRuns(const FileRow& row, absl::Span<const MovedRu
 
 absl::StatusOr<std::vector<int64_t>> VersionIndex::UnusedGenerations(int64_t newest) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_,
                     "SELECT generation FROM generation AS g WHERE generation < ? AND NOT EXISTS"
                     " (SELECT 1 FROM version WHERE version.generation = g.generation)"
@@ -221,6 +226,7 @@ absl::StatusOr<std::vector<int64_t>> VersionIndex::UnusedGenerations(int64_t new
 
 absl::StatusOr<std::vector<int64_t>> VersionIndex::Generations() {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_, "SELECT generation FROM generation ORDER BY generation");
   std::vector<int64_t> generations;
   while (query.Next()) generations.push_back(query.Int64(0));
@@ -237,6 +243,7 @@ absl::Status VersionIndex::DropGeneration(int64_t generation) {
 
 absl::StatusOr<bool> VersionIndex::Shrink() {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   auto free_pages = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::StatusOr<int64_t> {
     SqliteQuery query(*database_, "PRAGMA freelist_count");
     const int64_t count = query.Next() ? query.Int64(0) : 0;
@@ -245,13 +252,16 @@ absl::StatusOr<bool> VersionIndex::Shrink() {
   };
   H5M_ASSIGN_OR_RETURN(const int64_t before, free_pages());
   if (before == 0) return false;
-  H5M_RETURN_IF_ERROR(database_->Execute("PRAGMA incremental_vacuum(256)"));
+  const absl::Status freed = database_->Execute("PRAGMA incremental_vacuum(256)");
+  is_unsure_ = !freed.ok();
+  H5M_RETURN_IF_ERROR(freed);
   H5M_ASSIGN_OR_RETURN(const int64_t after, free_pages());
   return after > 0 && after < before;  // An older index keeps them.
 }
 
 absl::Status VersionIndex::Checkpoint() {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   return database_->Execute("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 

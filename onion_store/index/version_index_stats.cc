@@ -30,6 +30,7 @@ absl::StatusOr<bool> TakeRuns(SqliteQuery& query, size_t row_max, PagesCursor* c
 absl::StatusOr<bool> VersionIndex::ScanVersions(size_t row_max, VersionNumber after,
                                                 std::vector<VersionSize>* versions) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_,
                     "SELECT version, generation, size_bytes FROM version WHERE version > ?"
                     " ORDER BY version LIMIT ?");
@@ -44,6 +45,7 @@ absl::StatusOr<bool> VersionIndex::ScanVersions(size_t row_max, VersionNumber af
 
 absl::StatusOr<int64_t> VersionIndex::NextGenerationWithPages(int64_t after) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(
       *database_, "SELECT generation FROM pages WHERE generation > ? ORDER BY generation LIMIT 1");
   const int64_t found = query.Bind(after).Next() ? query.Int64(0) : 0;
@@ -54,6 +56,7 @@ absl::StatusOr<int64_t> VersionIndex::NextGenerationWithPages(int64_t after) {
 absl::StatusOr<bool> VersionIndex::ScanLevel(size_t row_max, PagesCursor* cursor,
                                              std::vector<PageRun>* runs) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_,
                     "SELECT level, page, version, segment, offset FROM pages"
                     " WHERE generation = ? AND level = ? AND (page, version) > (?, ?)"
@@ -69,6 +72,7 @@ absl::StatusOr<bool> VersionIndex::ScanLevel(size_t row_max, PagesCursor* cursor
 absl::StatusOr<bool> VersionIndex::ScanVersionRows(size_t row_max, PagesCursor* cursor,
                                                    std::vector<PageRun>* runs) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_,
                     "SELECT level, page, version, segment, offset FROM pages"
                     " INDEXED BY pages_version WHERE generation = ? AND version = ?"

@@ -329,6 +329,111 @@ TEST_F(VersionIndexTest, ATagSurvivesAnyCrashOnceItIsSet) {
   }
 }
 
+SourceVersion SourceOfKind(SourceKind kind, VersionNumber version) {
+  SourceVersion source;
+  source.kind = kind;
+  source.file_id = FileId{9};
+  source.name = "other.h5";
+  source.version = version;
+  source.cut = 40 + version;
+  source.time = absl::FromUnixSeconds(1'000'000);
+  source.claimed_user = "anna";
+  return source;
+}
+
+TEST_F(VersionIndexTest, AVersionTellsOfItsSourceUntilItIsDropped) {
+  EXPECT_FALSE(index_->GetVersion(1)->info.source.has_value());
+  EXPECT_EQ(*index_->LastPromotedFrom(FileId{9}), 0);
+  for (const VersionNumber number : {2, 3, 4}) {
+    VersionRow row = Version(number, 1000);
+    if (number < 4) row.info.source = SourceOfKind(SourceKind::kPromotion, number);
+    ASSERT_TRUE(index_->CommitCuts(row_, {&row, 1}, std::nullopt).ok());
+  }
+  Reopen();
+  EXPECT_EQ(index_->GetVersion(3)->info.source, SourceOfKind(SourceKind::kPromotion, 3));
+  EXPECT_EQ(*index_->LastPromotedFrom(FileId{9}), 3);
+  EXPECT_EQ(*index_->LastPromotedFrom(FileId{8}), 0);
+  EXPECT_FALSE(index_->ForkedFrom()->has_value());
+  ASSERT_TRUE(index_->DropVersions({3}).ok());
+  EXPECT_FALSE(index_->SourceOf(3)->has_value());
+  EXPECT_EQ(*index_->LastPromotedFrom(FileId{9}), 2);
+  EXPECT_TRUE(index_->CheckSources().ok());
+}
+
+TEST_F(VersionIndexTest, AForkTellsOfItsSourceForEver) {
+  ASSERT_TRUE(tree_->MakeDirectory("f", 0700).ok());
+  VersionRow first = Version(1, 1000);
+  first.info.source = SourceOfKind(SourceKind::kFork, 12);
+  index_ = *VersionIndex::Create(vfs_, *tree_, "f", row_, {&first, 1}, GenerationRow{1, 1, 50});
+  VersionRow second = Version(2, 1000);
+  ASSERT_TRUE(index_->CommitCuts(row_, {&second, 1}, std::nullopt).ok());
+  ASSERT_TRUE(index_->DropVersions({1}).ok());
+  EXPECT_EQ(*index_->ForkedFrom(), first.info.source);
+}
+
+TEST_F(VersionIndexTest, ADamagedSourceIsNamedAndKeepsNoVersionFromBeingRead) {
+  VersionRow second = Version(2, 1000);
+  second.info.source = SourceOfKind(static_cast<SourceKind>(9), 5);
+  ASSERT_TRUE(index_->CommitCuts(row_, {&second, 1}, std::nullopt).ok());
+  const auto found = index_->GetVersion(2);
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_FALSE(found->info.source.has_value());
+  for (const absl::Status& damage : {index_->SourceOf(2).status(), index_->CheckSources()}) {
+    EXPECT_TRUE(absl::IsDataLoss(damage)) << damage;
+    EXPECT_THAT(std::string(damage.message()), HasSubstr("the source of version 2 has the kind 9"));
+  }
+}
+
+GroupCut CutOfGroup(uint64_t number) {
+  return {.id = {4}, .number = number, .whole_number = 0, .members = {"m.h5", "/other/r.h5"}};
+}
+
+TEST_F(VersionIndexTest, AVersionIsFoundByItsGroupsCutUntilItIsDropped) {
+  EXPECT_EQ(*index_->FindGroupCut(CutOfGroup(1)), 0);
+  for (const VersionNumber number : {2, 3, 4}) {
+    VersionRow row = Version(number, 1000);
+    // A rollback has the cut of the version that it goes back to.
+    row.info.group = CutOfGroup(number == 4 ? 1 : static_cast<uint64_t>(number) - 1);
+    ASSERT_TRUE(index_->CommitCuts(row_, {&row, 1}, std::nullopt).ok());
+  }
+  Reopen();
+  EXPECT_EQ(*index_->FindGroupCut(CutOfGroup(1)), 4);
+  EXPECT_EQ(*index_->FindGroupCut(CutOfGroup(2)), 3);
+  GroupCut other = CutOfGroup(2);
+  other.id = {5};
+  EXPECT_EQ(*index_->FindGroupCut(other), 0);
+  ASSERT_TRUE(index_->DropVersions({3, 4}).ok());
+  EXPECT_EQ(*index_->FindGroupCut(CutOfGroup(2)), 0);
+  EXPECT_EQ(*index_->FindGroupCut(CutOfGroup(1)), 2);
+  EXPECT_TRUE(index_->CheckGroups().ok());
+}
+
+TEST_F(VersionIndexTest, AVersionTellsItsGroupAndAListLeavesTheMembersOut) {
+  VersionRow second = Version(2, 1000);
+  second.info.group = CutOfGroup(7);
+  ASSERT_TRUE(index_->CommitCuts(row_, {&second, 1}, std::nullopt).ok());
+  Reopen();
+  EXPECT_EQ(index_->GetVersion(2)->info.group, CutOfGroup(7));
+  EXPECT_EQ(index_->Newest()->info.group, CutOfGroup(7));
+  EXPECT_FALSE(index_->GetVersion(1)->info.group.has_value());
+  const std::vector<VersionInfo> listed = *index_->List({}, 10);
+  ASSERT_EQ(listed.size(), 2u);
+  EXPECT_EQ(listed[0].group->number, 7u);
+  EXPECT_THAT(listed[0].group->members, testing::IsEmpty());
+  EXPECT_FALSE(listed[1].group.has_value());
+}
+
+TEST_F(VersionIndexTest, ADamagedGroupIsNamedAndKeepsNoVersionFromBeingRead) {
+  VersionRow second = Version(2, 1000);
+  second.info.group = CutOfGroup(0);
+  ASSERT_TRUE(index_->CommitCuts(row_, {&second, 1}, std::nullopt).ok());
+  EXPECT_FALSE(index_->GetVersion(2)->info.group.has_value());
+  EXPECT_FALSE(index_->Newest()->info.group.has_value());
+  const absl::Status damage = index_->CheckGroups();
+  EXPECT_TRUE(absl::IsDataLoss(damage)) << damage;
+  EXPECT_THAT(std::string(damage.message()), HasSubstr("cut 0 of a group"));
+}
+
 TEST_F(VersionIndexTest, AnIndexOfAnOlderProgramLearnsOfTags) {
   index_.reset();
   {

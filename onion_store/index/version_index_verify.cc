@@ -10,6 +10,7 @@ namespace h5mirror::store {
 
 absl::StatusOr<std::vector<std::string>> VersionIndex::CheckWhole() {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_, "PRAGMA integrity_check(20)");
   std::vector<std::string> wrong;
   while (query.Next()) {
@@ -25,6 +26,7 @@ absl::StatusOr<std::vector<std::string>> VersionIndex::CheckWhole() {
 
 absl::StatusOr<bool> VersionIndex::HasRun(int64_t generation, const PageRun& run) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   SqliteQuery query(*database_,
                     "SELECT 1 FROM pages WHERE generation = ? AND level = ? AND page = ?"
                     " AND version = ? AND segment = ? AND offset = ?");
@@ -42,6 +44,7 @@ absl::StatusOr<bool> VersionIndex::HasRun(int64_t generation, const PageRun& run
 absl::StatusOr<std::pair<VersionNumber, VersionNumber>> VersionIndex::ReadersOf(
     int64_t generation, uint64_t page, VersionNumber up_to, uint64_t beyond_bytes) {
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(OpenAgain());
   VersionNumber after = 0;  // the newest before that has the page saved for itself
   for (int level = 0; level <= kPageLevelMax; ++level) {
     SqliteQuery query(*database_,

@@ -77,6 +77,12 @@ absl::Status VerifyJobImpl::CheckIndex() {
         StrCat(ToStd(check.message()),
                "; it counts as never compared, the next h5mirror verify --against mends it"));
   }
+  if (const absl::Status sources = index_->CheckSources(); absl::IsDataLoss(sources)) {
+    ReportIndex(std::string(sources.message()));
+  }
+  if (const absl::Status groups = index_->CheckGroups(); absl::IsDataLoss(groups)) {
+    ReportIndex(std::string(groups.message()));
+  }
   H5M_ASSIGN_OR_RETURN(std::vector<int64_t> generations, index_->Generations());
   uint64_t bytes = file_->SavedPagesBytes();
   for (int64_t generation : generations) {

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/env.h"
+#include "onion_store/pages/direct_sums.h"
 #include "onion_store/pages/sums_file.h"
 
 namespace h5mirror::store {
@@ -16,6 +17,9 @@ struct Generation {
   int64_t number = 0;
   std::unique_ptr<EnvFile> head;
   std::unique_ptr<SumsFile> sums;
+  // Of direct bytes whose sums are not in `sums` yet. Set once, before others know the generation;
+  // null: none are known.
+  std::unique_ptr<DirectSums> direct_sums;
   bool hidden = false;  // the head is gen-N: no cut is durable
   bool has_cut = false;
   uint64_t cut_bytes = 0;          // the largest size of a cut, durable or not

@@ -1,24 +1,14 @@
 #include "onion_store/pages/pinned_pages.h"
 
-#include <atomic>
 #include <utility>
 
 #include "base/status_macros.h"
-#include "base/strings.h"
+#include "onion_store/disk/nameless_file.h"
 
 namespace h5mirror::store {
 namespace {
 
 constexpr int64_t kEntryBytes = 20;
-
-// A file that nobody else can open, and that goes with its last holder.
-absl::StatusOr<std::unique_ptr<EnvFile>> OpenNameless(EnvTree& tree, std::string_view directory) {
-  static std::atomic<uint64_t> counter{0};
-  const std::string name = StrCat(directory, "/kept-", counter++);
-  H5M_ASSIGN_OR_RETURN(auto file, tree.Open(name, OpenKind::kCreateFresh, 0600));
-  H5M_RETURN_IF_ERROR(tree.Remove(name));
-  return file;
-}
 
 }  // namespace
 

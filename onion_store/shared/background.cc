@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -14,57 +15,110 @@ namespace {
 
 // In one go for what becomes due later.
 constexpr absl::Duration kWaitMax = absl::Seconds(1);
+// For what is due, while too many threads work or an apply goes first.
+constexpr absl::Duration kWaitDue = absl::Milliseconds(50);
+// So long an apply may wait for its worker.
+constexpr absl::Duration kApplyWaitMax = absl::Milliseconds(100);
 
 }  // namespace
 
-Background::Background(int thread_count, Env& env) : env_(env) {
-  const SignalBlock block;
+Background::Background(int thread_count, Env& env, int durable_threads_max, int apply_threads_max)
+    : env_(env), thread_count_(thread_count) {
   // Else the threads that did begin would end the process.
   absl::Cleanup end_threads = [this] { Stop(); };
-  for (int i = 0; i < thread_count; ++i) {
-    threads_.emplace_back([this] { Loop(); });
-    pthread_setname_np(threads_.back().native_handle(), "store-apply");
+  {
+    absl::MutexLock lock(&mutex_);
+    Crew& durable = CrewOf(BackgroundPool::kDurable);
+    Crew& apply = CrewOf(BackgroundPool::kApply);
+    durable.name = "store-durable";
+    durable.threads_max = durable_threads_max;
+    apply.name = "store-apply";
+    apply.threads_max = apply_threads_max;
+    for (int i = 0; i < thread_count; ++i) {
+      StartThread(durable);
+      if (&apply != &durable) StartThread(apply);
+    }
   }
   std::move(end_threads).Cancel();
 }
 
 Background::~Background() { Stop(); }
 
-void Background::Post(Worker worker, absl::Time when) {
-  absl::MutexLock lock(&mutex_);
-  PostLocked(std::move(worker), when);
+void Background::StartThread(Crew& crew) {
+  const SignalBlock block;
+  threads_.emplace_back([this, crew = &crew] { Loop(crew); });
+  ++crew.thread_count;
+  pthread_setname_np(threads_.back().native_handle(), crew.name);
 }
 
-void Background::PostLocked(Worker worker, absl::Time when) {
+void Background::Post(Worker worker, absl::Time when, BackgroundPool pool) {
+  absl::MutexLock lock(&mutex_);
+  PostLocked(std::move(worker), when, pool);
+}
+
+void Background::PostLocked(Worker worker, absl::Time when, BackgroundPool pool) {
   if (stopped_ || when == absl::InfiniteFuture()) return;
-  auto known = due_.find(worker);
+  auto& queue = CrewOf(pool).queue;
+  Entry entry{std::move(worker), pool};
+  auto known = due_.find(entry);
   if (known != due_.end()) {
     if (known->second <= when) return;
-    auto range = queue_.equal_range(known->second);
+    auto range = queue.equal_range(known->second);
     for (auto at = range.first; at != range.second; ++at) {
-      if (at->second != worker) continue;
-      queue_.erase(at);
+      if (at->second.worker != entry.worker || at->second.pool != pool) continue;
+      queue.erase(at);
       break;
     }
     due_.erase(known);
   }
-  due_[worker] = when;
-  queue_.emplace(when, std::move(worker));
+  due_[entry] = when;
+  queue.emplace(when, std::move(entry));
   changed_.SignalAll();
 }
 
-bool Background::RunOne(absl::Time now) {
-  for (auto at = queue_.begin(); at != queue_.end() && at->first <= now; ++at) {
-    if (running_.contains(at->second)) continue;  // Comes again when that is done.
-    Worker worker = at->second;
-    due_.erase(worker);
-    queue_.erase(at);
-    running_.insert(worker);
+bool Background::MayRun(const Crew& crew) const {
+  const absl::Time now = absl::Now();
+  const auto hang_count = std::count_if(running_.begin(), running_.end(), [&](const auto& running) {
+    return running.second.crew == &crew && now - running.second.begun > kHangs;
+  });
+  return crew.busy_count - hang_count < thread_count_;
+}
+
+void Background::KeepOneIdle(Crew& crew) {
+  if (stopped_ || thread_count_ < 2 || crew.busy_count < crew.thread_count) return;
+  if (crew.thread_count >= crew.threads_max) return;
+  try {
+    StartThread(crew);
+  } catch (const std::system_error&) {
+    // Those that there are go on, and the next worker tries again.
+  }
+}
+
+bool Background::LetsApplyGoFirst(const Entry& entry, absl::Time now) {
+  if (thread_count_ < 2 || entry.pool == BackgroundPool::kApply) return false;
+  const auto apply = due_.find({entry.worker, BackgroundPool::kApply});
+  if (apply == due_.end() || now - apply->second < kApplyWaitMax) return false;
+  const Crew& crew = CrewOf(BackgroundPool::kApply);
+  return crew.busy_count < crew.thread_count && MayRun(crew);
+}
+
+bool Background::RunOne(Crew& crew, absl::Time now) {
+  for (auto at = crew.queue.begin(); at != crew.queue.end() && at->first <= now; ++at) {
+    if (running_.contains(at->second.worker)) continue;  // Comes again when that is done.
+    if (LetsApplyGoFirst(at->second, now)) continue;
+    auto [worker, pool] = at->second;
+    due_.erase(at->second);
+    crew.queue.erase(at);
+    running_[worker] = {&crew, absl::Now()};
+    ++crew.busy_count;
+    if (thread_count_ > 0) KeepOneIdle(crew);
     mutex_.Unlock();
-    absl::Time next = worker->RunBackground();
+    const BackgroundTimes next = worker->RunBackground(pool);
     mutex_.Lock();
+    --crew.busy_count;
     running_.erase(worker);
-    PostLocked(worker, next);
+    PostLocked(worker, next.durable, BackgroundPool::kDurable);
+    PostLocked(worker, next.apply, BackgroundPool::kApply);
     changed_.SignalAll();
     // The last reference may go here, and with it a file's descriptors: not under the lock.
     mutex_.Unlock();
@@ -75,30 +129,43 @@ bool Background::RunOne(absl::Time now) {
   return false;
 }
 
-void Background::Loop() {
+void Background::Loop(Crew* crew) {
   absl::MutexLock lock(&mutex_);
   while (!stopped_) {
     // One clock reading for both: what becomes due between two would be slept over.
     const absl::Time now = env_.Now();
-    if (RunOne(now)) continue;
-    auto next = std::find_if(queue_.begin(), queue_.end(),
-                             [&](const auto& entry) { return entry.first > now; });
-    // The store's time and the machine's may differ, and either may be set.
-    changed_.WaitWithTimeout(&mutex_, next == queue_.end() ? absl::InfiniteDuration()
-                                                           : std::min(next->first - now, kWaitMax));
+    if (MayRun(*crew) && RunOne(*crew, now)) continue;
+    changed_.WaitWithTimeout(&mutex_, WaitOf(*crew, now));
   }
+}
+
+absl::Duration Background::WaitOf(const Crew& crew, absl::Time now) const {
+  for (const auto& [when, entry] : crew.queue) {
+    // The store's time and the machine's may differ, and either may be set.
+    if (when > now) return std::min(when - now, kWaitMax);
+    if (!running_.contains(entry.worker)) return kWaitDue;
+  }
+  return crew.queue.empty() ? absl::InfiniteDuration() : kWaitMax;
 }
 
 bool Background::RunDue() {
   absl::MutexLock lock(&mutex_);
-  return !stopped_ && RunOne(env_.Now());
+  if (stopped_) return false;
+  const absl::Time now = env_.Now();
+  return RunOne(crews_[0], now) || RunOne(crews_[1], now);
+}
+
+bool Background::IsIdle(absl::Time horizon) const {
+  return running_.empty() && std::all_of(crews_.begin(), crews_.end(), [&](const Crew& crew) {
+           return crew.queue.empty() || crew.queue.begin()->first > horizon;
+         });
 }
 
 bool Background::WaitIdle(absl::Time horizon, absl::Duration timeout) {
-  while (threads_.empty() && RunDue()) continue;
+  while (thread_count_ == 0 && RunDue()) continue;
   absl::Time deadline = absl::Now() + timeout;
   absl::MutexLock lock(&mutex_);
-  while (!running_.empty() || (!queue_.empty() && queue_.begin()->first <= horizon)) {
+  while (!IsIdle(horizon)) {
     if (changed_.WaitWithDeadline(&mutex_, deadline)) return false;
   }
   return true;
@@ -114,18 +181,20 @@ bool Background::PrepareFork(absl::Duration timeout) {
 }
 
 void Background::Stop() {
+  std::vector<std::thread> threads;
   {
     absl::MutexLock lock(&mutex_);
     stopped_ = true;
+    threads.swap(threads_);
     changed_.SignalAll();
   }
-  for (std::thread& thread : threads_) {
+  for (std::thread& thread : threads) {
     if (thread.joinable()) thread.join();
   }
-  std::multimap<absl::Time, Worker> queue;
-  std::map<Worker, absl::Time> due;
+  std::array<std::multimap<absl::Time, Entry>, 2> queues;
+  std::map<Entry, absl::Time> due;
   absl::MutexLock lock(&mutex_);
-  queue.swap(queue_);
+  for (size_t i = 0; i < crews_.size(); ++i) queues[i].swap(crews_[i].queue);
   due.swap(due_);
 }
 

@@ -1,11 +1,24 @@
-// The threads that sync and apply, for all files of a store.
+// The threads behind all files of a store, in two pools: one makes cuts durable, one applies them.
+//
+//   Post(worker, when, pool) --> due in that pool --> RunBackground(pool) in one of its threads
+//         ^                                                   |
+//         +------ when each pool is to run the worker again --+
+//
+// An apply may hang on one head for long: its disk is slow, or a program on another machine has it
+// open. So it has no thread that others need to become durable. A sync may hang there, too. So a
+// worker that has run for over a second does not count any more: another one gets a thread, up to
+// a maximum.
 #ifndef H5MIRROR_ONION_STORE_SHARED_BACKGROUND_H_
 #define H5MIRROR_ONION_STORE_SHARED_BACKGROUND_H_
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -15,24 +28,40 @@
 
 namespace h5mirror::store {
 
+enum class BackgroundPool : uint8_t { kDurable, kApply };
+
+// When the pools are to run a worker again; InfiniteFuture: when it is posted.
+struct BackgroundTimes {
+  absl::Time durable = absl::InfiniteFuture();
+  absl::Time apply = absl::InfiniteFuture();
+};
+
 // An object with work that Background calls for.
 class BackgroundWorker {
  public:
   virtual ~BackgroundWorker() = default;
-  // Does the work that is due. Returns when to call again; InfiniteFuture: when posted.
-  virtual absl::Time RunBackground() = 0;
+  // Does the work of `pool` that is due.
+  virtual BackgroundTimes RunBackground(BackgroundPool pool) = 0;
 };
 
-// Thread-safe. One worker runs in at most one thread at a time. A posted worker is kept alive.
+// Thread-safe. One worker runs in at most one thread at a time, of both pools together. A posted
+// worker is kept alive.
 class Background {
  public:
-  // 0 threads: RunDue() does the work. Times are those of `env`, which must outlive it.
+  // Threads of a pool, those that hang included.
+  static constexpr int kThreadsMax = 32;
+  static constexpr absl::Duration kHangs = absl::Seconds(1);
+
+  // `thread_count` threads in each pool, and at most the maximum of each. 1: one thread for both,
+  // and never another. 0: RunDue() does the work. Times are those of `env`, which must outlive it.
   // Throws std::system_error where the system gives no more threads; no work has begun then.
-  explicit Background(int thread_count, Env& env = Env::Posix());
+  explicit Background(int thread_count, Env& env = Env::Posix(),
+                      int durable_threads_max = kThreadsMax, int apply_threads_max = kThreadsMax);
   ~Background();  // Stop().
 
-  // `worker` runs at `when` or soon after; an earlier time replaces a later one.
-  void Post(std::shared_ptr<BackgroundWorker> worker, absl::Time when);
+  // `worker` runs in `pool` at `when` or soon after; an earlier time replaces a later one.
+  void Post(std::shared_ptr<BackgroundWorker> worker, absl::Time when,
+            BackgroundPool pool = BackgroundPool::kDurable);
   // Runs one worker that is due, in the calling thread. False: none is due.
   bool RunDue();
   // Waits until no worker runs and none is due before `horizon`. False: `timeout` has passed.
@@ -46,20 +75,56 @@ class Background {
 
  private:
   using Worker = std::shared_ptr<BackgroundWorker>;
+  struct Entry {
+    Worker worker;
+    BackgroundPool pool;
+    bool operator<(const Entry& other) const {
+      return std::tie(worker, pool) < std::tie(other.worker, other.pool);
+    }
+  };
+  // The threads of a pool, or of both, and what waits for them.
+  struct Crew {
+    const char* name = "";
+    int threads_max = 0;
+    std::multimap<absl::Time, Entry> queue;
+    int thread_count = 0;
+    int busy_count = 0;
+  };
+  struct Run {
+    const Crew* crew = nullptr;
+    absl::Time begun;  // by the machine's clock
+  };
 
-  void Loop();
+  Crew& CrewOf(BackgroundPool pool) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return crews_[thread_count_ > 1 ? static_cast<size_t>(pool) : 0];
+  }
+  void Loop(Crew* crew);
+  void StartThread(Crew& crew) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Sees to it that a thread waits for the next worker, as long as there may be more threads.
+  void KeepOneIdle(Crew& crew) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False: as many threads work as may do so at once.
+  bool MayRun(const Crew& crew) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // True: the worker of `entry` waits for its apply for long, and a thread is free for that. Else a
+  // file that becomes durable again and again would never be applied.
+  bool LetsApplyGoFirst(const Entry& entry, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // How long a thread waits that found nothing to do at `now`.
+  absl::Duration WaitOf(const Crew& crew, absl::Time now) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs one worker that is due at `now`. False: none is.
-  bool RunOne(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void PostLocked(Worker worker, absl::Time when) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool RunOne(Crew& crew, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void PostLocked(Worker worker, absl::Time when, BackgroundPool pool)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsIdle(absl::Time horizon) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Env& env_;
+  const int thread_count_;
   absl::Mutex mutex_;
   absl::CondVar changed_;
-  std::multimap<absl::Time, Worker> queue_ ABSL_GUARDED_BY(mutex_);
-  std::map<Worker, absl::Time> due_ ABSL_GUARDED_BY(mutex_);  // the same, by worker
-  std::set<Worker> running_ ABSL_GUARDED_BY(mutex_);
+  std::array<Crew, 2> crews_ ABSL_GUARDED_BY(mutex_);
+  std::map<Entry, absl::Time> due_ ABSL_GUARDED_BY(mutex_);  // the queues, by worker
+  std::map<Worker, Run> running_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<std::thread> threads_;
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::store

@@ -50,6 +50,12 @@ absl::Status HeadAccess::GiveAs(EnvFile& head, EnvFile& former, uint32_t mode_bi
   return Set(head, *access, context_.group);
 }
 
+absl::Status HeadAccess::GiveFork(EnvFile& head, uint32_t mode_bits,
+                                  std::optional<uint32_t> reader) const {
+  if (mode_bits == 0 && !HasLists(context_)) mode_bits = kUnknownMode;
+  return Give(head, {mode_bits, reader});
+}
+
 absl::Status HeadAccess::Narrow(EnvFile& head, const LocalAccess& local) const {
   if (!HasLists(context_) || local.mode_bits == 0) return absl::OkStatus();
   absl::StatusOr<FileAccess> access = head.Access();

@@ -4,6 +4,7 @@
 #define H5MIRROR_ONION_STORE_SHARED_HEAD_ACCESS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,6 +29,9 @@ class HeadAccess {
   // To a new head that a rollback makes, as `former` has it. `mode_bits` are those of the last
   // writer's file; 0: unknown.
   absl::Status GiveAs(EnvFile& head, EnvFile& former, uint32_t mode_bits) const;
+  // To the head of a fork. `mode_bits` as above, of the file that it is a fork of: whom that keeps
+  // out, the fork does too. `reader` as in LocalAccess.
+  absl::Status GiveFork(EnvFile& head, uint32_t mode_bits, std::optional<uint32_t> reader) const;
   // With HeadOwner::kAcl: takes from group and others what `local` does not give them. Changes
   // nothing where there is nothing to take, as a change may cost a look at the whole head.
   absl::Status Narrow(EnvFile& head, const LocalAccess& local) const;

@@ -16,6 +16,7 @@
 #include "onion_store/shared/background.h"
 #include "onion_store/shared/history_stops.h"
 #include "onion_store/shared/memory_budget.h"
+#include "onion_store/shared/open_indexes.h"
 #include "onion_store/shared/owner_cache.h"
 #include "onion_store/shared/time_keeper.h"
 #include "onion_store/shared/token_source.h"
@@ -43,6 +44,7 @@ struct StoreContext {
         tree(std::move(tree_in)),
         file_sizes(FileSizesOf(*tree)),
         budget(options.memory_max_bytes),
+        open_indexes(budget, OpenIndexes::MaxFor(options.memory_max_bytes)),
         vfs(*tree),
         tokens(*tree, kind == StoreKind::kRoot ? TokenSource::Keeping::kDurable
                                                : TokenSource::Keeping::kInMemory) {}
@@ -66,6 +68,7 @@ struct StoreContext {
   // True: each change of a head takes its lock. Set before any file exists.
   bool locks_heads = false;
   MemoryBudget budget;
+  OpenIndexes open_indexes;
   SqliteVfs vfs;
   TokenSource tokens;
   DurableNames durable_names;

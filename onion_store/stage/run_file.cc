@@ -1,10 +1,9 @@
 #include "onion_store/stage/run_file.h"
 
 #include <algorithm>
-#include <atomic>
 
 #include "base/status_macros.h"
-#include "base/strings.h"
+#include "onion_store/disk/nameless_file.h"
 
 namespace h5mirror::store {
 namespace {
@@ -16,11 +15,8 @@ static_assert(sizeof(StagedEntry) == 24);
 absl::StatusOr<std::shared_ptr<const RunFile>> RunFile::Write(EnvTree& tree,
                                                               std::string_view directory,
                                                               const Source& next) {
-  static std::atomic<uint64_t> counter{0};
-  std::string name = StrCat(directory, "/run-", counter++);
   auto run = std::make_shared<RunFile>();
-  H5M_ASSIGN_OR_RETURN(run->file_, tree.Open(name, OpenKind::kCreateFresh, 0600));
-  H5M_RETURN_IF_ERROR(tree.Remove(name));
+  H5M_ASSIGN_OR_RETURN(run->file_, OpenNameless(tree, directory));
   std::vector<StagedEntry> block;
   bool more = true;
   while (more) {

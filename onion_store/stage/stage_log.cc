@@ -289,6 +289,9 @@ absl::Status StageLog::AppendCut(int64_t generation, CutNumber cut, uint64_t siz
 absl::Status StageLog::Append(uint32_t kind, int64_t generation, CutNumber cut, uint64_t size_bytes,
                               absl::Span<const Extent> extents, absl::Span<const uint32_t> crcs,
                               absl::Span<const std::string_view> pieces, StageLocation* data_at) {
+  uint64_t data_bytes = 0;
+  for (std::string_view piece : pieces) data_bytes += piece.size();
+  H5M_RETURN_IF_ERROR(MakeRoom(kHeaderBytes + extents.size() * kEntryBytes + data_bytes));
   H5M_RETURN_IF_ERROR(NeedSegment());
   std::string record;
   record.reserve(kHeaderBytes + extents.size() * kEntryBytes);
@@ -300,13 +303,7 @@ absl::Status StageLog::Append(uint32_t kind, int64_t generation, CutNumber cut, 
   PutInt<int64_t>(&record, generation);
   PutInt<int64_t>(&record, cut);
   PutInt<uint64_t>(&record, size_bytes);
-  uint64_t data_bytes = 0;
-  for (std::string_view piece : pieces) data_bytes += piece.size();
   PutInt<uint64_t>(&record, data_bytes);
-  if (end_bytes_ + data_bytes >= uint64_t{1} << (kStageOffsetBits - 1)) {
-    return absl::ResourceExhaustedError(
-        StrCat(SegmentName(number_), " is full: make a cut at least every 512 GiB"));
-  }
   for (size_t i = 0; i < extents.size(); ++i) {
     PutInt<uint64_t>(&record, extents[i].offset);
     PutInt<uint64_t>(&record, extents[i].length);
@@ -328,6 +325,24 @@ absl::Status StageLog::Append(uint32_t kind, int64_t generation, CutNumber cut, 
   torn_ = false;
   if (data_at != nullptr) *data_at = MakeLocation(number_, end_bytes_ + record.size());
   end_bytes_ += record.size() + data_bytes;
+  return absl::OkStatus();
+}
+
+absl::Status StageLog::MakeRoom(uint64_t bytes) {
+  if (bytes >= uint64_t{1} << (kStageOffsetBits - 1)) {
+    return absl::ResourceExhaustedError(
+        StrCat(SegmentName(number_), ": a record of ", bytes, " bytes is too large"));
+  }
+  if (end_bytes_ == 0 || bytes <= segment_bytes_ - std::min(segment_bytes_, end_bytes_)) {
+    return absl::OkStatus();
+  }
+  // Nobody cuts it off later, as the log does not come back to this segment.
+  if (torn_) {
+    H5M_RETURN_IF_ERROR(segments_.back()->file->Truncate(end_bytes_));
+    segments_.back()->dirty = true;
+    torn_ = false;
+  }
+  Rotate();
   return absl::OkStatus();
 }
 
@@ -354,8 +369,15 @@ uint64_t StageLog::byte_count() const {
 }
 
 absl::Status StageLog::RewindTo(StageEnd end) {
-  if (end.segment != number_ || (end.bytes == end_bytes_ && !torn_)) return absl::OkStatus();
+  if (end.segment == number_ && end.bytes == end_bytes_ && !torn_) return absl::OkStatus();
+  number_ = end.segment;
   end_bytes_ = end.bytes;
+  while (!segments_.empty() && segments_.back()->number > number_) {
+    const std::string name = SegmentName(segments_.back()->number);
+    segments_.pop_back();
+    H5M_RETURN_IF_ERROR(tree_.Remove(name));
+    torn_ = false;
+  }
   if (segments_.empty() || segments_.back()->number != number_) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(segments_.back()->file->Truncate(end.bytes));
   segments_.back()->dirty = true;

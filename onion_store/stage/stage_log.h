@@ -20,9 +20,10 @@
 // The header's crc32c covers the rest of the header, and the table. docs/reference/format.md,
 // "Stage records", has every offset and an example in hex.
 //
-// A record belongs to the first cut record after it. All records of one cut lie in one segment: the
-// log goes on to a new one behind a cut record that ends beyond 64 MiB, or in Reset(). The first
-// cut of a generation has no record, as all of its bytes are direct.
+// A record belongs to the first cut record after it. The log goes on to a new segment behind a cut
+// record that ends beyond 64 MiB, in Reset(), and before a record that would end beyond 64 GiB. So
+// one cut may lie in several segments. The first cut of a generation has no record, as all of its
+// bytes are direct.
 //
 // ORDER OF SYNCS
 //
@@ -46,7 +47,8 @@
 // - Bytes behind that end were never durable. Open() cuts them off, so a torn record there is no
 //   error. A bad record before that end is damage: kDataLoss.
 // - A failed write may leave a part of a record behind end(). The next Append...() cuts it off
-//   first. Else it could stay behind the last record of a full segment, and Replay() would meet it.
+//   first, also where it goes on to a new segment. Else it could stay behind the last record of a
+//   full segment, and Replay() would meet it.
 // - Bytes that a reader may still want do not change. RemoveBefore() takes the name of a segment
 //   away; a reader has the file open. Reset() empties a segment only while its reader_count is 0.
 // - Replay() compares the checksums of headers, tables and written bytes. ReadStaged() compares
@@ -133,9 +135,17 @@ struct StageVisitor {
 // Not thread-safe: the file's lock guards it. Segments are thread-safe to read and sync.
 class StageLog {
  public:
-  // `directory` is the file's history. `tree` must outlive the log.
-  StageLog(EnvTree& tree, std::string directory, FileId file_id)
-      : tree_(tree), directory_(std::move(directory)), file_id_(file_id) {}
+  // Each segment is open while it counts: 10 TB that one cut overwrites take 160 of them.
+  static constexpr uint64_t kSegmentBytes = uint64_t{64} << 30;
+
+  // `directory` is the file's history. `tree` must outlive the log. A record that would end beyond
+  // `segment_bytes` begins a new segment.
+  StageLog(EnvTree& tree, std::string directory, FileId file_id,
+           uint64_t segment_bytes = kSegmentBytes)
+      : tree_(tree),
+        directory_(std::move(directory)),
+        file_id_(file_id),
+        segment_bytes_(segment_bytes) {}
 
   // Opens the segments first..end.segment, both included, of an earlier run. Cuts off the bytes
   // behind `end`. kDataLoss: a segment is missing, or ends before `end`.
@@ -149,7 +159,7 @@ class StageLog {
 
   // Appends one record. `pieces`, one after the other, are the bytes of `extents`; they lie without
   // a gap from the location that is returned. `cut` is the newest cut so far.
-  // Errors: kResourceExhausted the segment is full; those of EnvFile::WriteAt().
+  // Errors: kResourceExhausted one record has 512 GiB; those of EnvFile::WriteAt().
   absl::StatusOr<StageLocation> AppendWrite(int64_t generation, CutNumber cut,
                                             absl::Span<const Extent> extents,
                                             absl::Span<const std::string_view> pieces);
@@ -166,7 +176,8 @@ class StageLog {
   // True: a segment was made since the last call, and its name is not durable yet.
   bool TakeNamesChanged() { return std::exchange(names_changed_, false); }
 
-  // Takes back the records behind `end`. They are all in the segment of `end`.
+  // Takes back the records behind `end`, and the segments that were begun for them. Nobody reads
+  // them: no cut has them.
   absl::Status RewindTo(StageEnd end);
   // Later records go to a new segment.
   void Rotate();
@@ -181,11 +192,14 @@ class StageLog {
                       absl::Span<const Extent> extents, absl::Span<const uint32_t> crcs,
                       absl::Span<const std::string_view> pieces, StageLocation* data_at);
   absl::Status NeedSegment();
+  // The next record has `bytes` bytes: goes on to a new segment where this one has no room for it.
+  absl::Status MakeRoom(uint64_t bytes);
   std::string SegmentName(uint64_t number) const;
 
   EnvTree& tree_;
   const std::string directory_;
   const FileId file_id_;
+  const uint64_t segment_bytes_;
   StageSegments segments_;  // the last one is `number_`, once a record was written
   uint64_t number_ = 1;
   uint64_t end_bytes_ = 0;

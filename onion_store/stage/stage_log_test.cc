@@ -160,6 +160,75 @@ TEST_F(StageLogTest, AFailedWriteLeavesNothingBehindTheLastRecordOfASegment) {
   EXPECT_THAT(found, testing::ElementsAre(3, 2, 1));
 }
 
+class SmallSegmentsTest : public StageLogTest {
+ protected:
+  static constexpr uint64_t kSegment = 1000;
+  StageLog small_{*tree_, "d", FileId{1}, kSegment};
+};
+
+TEST_F(SmallSegmentsTest, OneCutMayLieInSeveralSegments) {
+  for (int64_t length : {500, 500, 300, 2000, 10}) {
+    ASSERT_TRUE(Append(small_, std::string(length, 'x')).ok());
+  }
+  ASSERT_TRUE(small_.AppendCut(1, 7, 3000, {}).ok());
+  EXPECT_EQ(small_.end().segment, 4u) << "of 500; of 500 and 300; of 2000; of 10 and the cut";
+  EXPECT_TRUE(small_.TakeNamesChanged());
+  for (const auto& segment : small_.segments()) EXPECT_TRUE(segment->dirty) << segment->name;
+  std::vector<int64_t> found;
+  absl::Status replayed = Replay(small_.end(), &found);
+  EXPECT_TRUE(replayed.ok()) << replayed;
+  EXPECT_THAT(found, testing::ElementsAre(500, 500, 300, 2000, 10, -7));
+}
+
+TEST_F(SmallSegmentsTest, BytesAreFoundInEachSegment) {
+  std::vector<StageLocation> places;
+  for (char byte : {'a', 'b', 'c'}) {
+    const std::string bytes(700, byte);
+    const std::string_view piece = bytes;
+    const Extent extent{0, bytes.size()};
+    const auto at = small_.AppendWrite(1, 0, {&extent, 1}, {&piece, 1});
+    ASSERT_TRUE(at.ok()) << at.status();
+    places.push_back(*at);
+  }
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(SegmentOf(places[i]), static_cast<uint64_t>(i) + 1);
+    std::string out(700, '?');
+    ASSERT_TRUE(ReadStaged(small_.segments(), places[i], absl::MakeSpan(out)).ok());
+    EXPECT_EQ(out, std::string(700, static_cast<char>('a' + i)));
+  }
+}
+
+TEST_F(SmallSegmentsTest, WhatIsTakenBackTakesItsSegmentsAlong) {
+  ASSERT_TRUE(Append(small_, std::string(300, 'x')).ok());
+  ASSERT_TRUE(small_.AppendCut(1, 7, 3000, {}).ok());
+  const StageEnd end = small_.end();
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(Append(small_, std::string(600, 'y')).ok());
+  EXPECT_GT(small_.end().segment, end.segment + 3);
+  ASSERT_TRUE(small_.RewindTo(end).ok());
+  EXPECT_EQ(small_.segments().size(), 1u);
+  EXPECT_EQ(tree_->List("d")->size(), 1u);
+  ASSERT_TRUE(Append(small_, "abc").ok());
+  ASSERT_TRUE(Append(small_, std::string(900, 'z')).ok());
+  std::vector<int64_t> found;
+  absl::Status replayed = Replay(small_.end(), &found);
+  EXPECT_TRUE(replayed.ok()) << replayed;
+  EXPECT_THAT(found, testing::ElementsAre(300, -7, 3, 900));
+}
+
+TEST_F(SmallSegmentsTest, AFailedWriteLeavesNothingAtTheEndOfASegmentThatIsLeft) {
+  ASSERT_TRUE(Append(small_, "abc").ok());
+  small_.segments().back()->dirty = false;
+  env_.FailCall(0, absl::ResourceExhaustedError("No space left on device"));
+  EXPECT_FALSE(Append(small_, std::string(500, 'x')).ok());  // Half of it is in the file.
+  small_.segments().back()->dirty = false;                   // A sync takes the mark away.
+  ASSERT_TRUE(Append(small_, std::string(950, 'y')).ok());
+  EXPECT_TRUE(small_.segments().front()->dirty) << "what was cut off comes back with the power";
+  std::vector<int64_t> found;
+  absl::Status replayed = Replay(small_.end(), &found);
+  EXPECT_TRUE(replayed.ok()) << replayed;
+  EXPECT_THAT(found, testing::ElementsAre(3, 950));
+}
+
 TEST_F(StageLogTest, ASegmentThatIsNotHeldIsNamedBesideOneThatIs) {
   ASSERT_TRUE(Append(log_, "abc").ok());
   std::string out(3, '?');

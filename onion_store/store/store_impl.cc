@@ -1,5 +1,6 @@
 #include "onion_store/store/store_impl.h"
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -20,6 +21,16 @@ constexpr char kOwnDirectory[] = ".h5mirror";
 constexpr char kFormatName[] = ".h5mirror/format";
 constexpr char kFormatPrefix[] = "h5mirror store ";
 constexpr int kFormat = 1;
+
+// What an apply takes at least: old pages, new ones, and pre-images of a MiB each.
+constexpr uint64_t kApplyBytes = 3 << 20;
+
+// Those that hang together may take an eighth of the store's memory.
+int ApplyThreadsMax(const StoreOptions& options) {
+  const uint64_t more = options.memory_max_bytes / 8 / kApplyBytes;
+  return static_cast<int>(std::min<uint64_t>(
+      Background::kThreadsMax, static_cast<uint64_t>(options.background_threads) + more));
+}
 
 bool IsPageSize(uint32_t bytes) {
   return bytes >= 512 && bytes <= 65536 && (bytes & (bytes - 1)) == 0;
@@ -94,9 +105,9 @@ void StoreImpl::RecoverUnclean() {
   struct Recovery final : BackgroundWorker {
     Recovery(StoreImpl* store_in, std::string mark_in)
         : store(store_in), mark(std::move(mark_in)) {}
-    absl::Time RunBackground() {
+    BackgroundTimes RunBackground(BackgroundPool) override {
       store->RecoverMarked(mark);
-      return absl::InfiniteFuture();
+      return {};
     }
     StoreImpl* store;  // Its Close() ends the threads first.
     std::string mark;
@@ -104,7 +115,7 @@ void StoreImpl::RecoverUnclean() {
   for (const DirectoryEntry& entry : *marks) {
     context_->background->Post(
         std::make_shared<Recovery>(this, StrCat(".h5mirror/open/", entry.name)),
-        absl::InfinitePast());
+        absl::InfinitePast(), BackgroundPool::kApply);
   }
 }
 
@@ -245,11 +256,27 @@ void StoreImpl::RecoverMarked(const std::string& mark) {
   const auto name = ReadMark(mark);
   if (!name.ok()) return;
   auto found = Find(*name, FileImpl::IfMissing::kFail, 0);
+  if (absl::IsNotFound(found.status())) ClearAway(*name);
   // Nothing to recover, or a mark that was cut short: the next open of the file sees to it.
   if (!found.ok() &&
       (absl::IsNotFound(found.status()) || absl::IsInvalidArgument(found.status()))) {
     context_->tree->Remove(mark).IgnoreError();
   }
+}
+
+void StoreImpl::ClearAway(const std::string& name) {
+  const auto has_head = context_->tree->Exists(name);
+  const auto entries = context_->tree->List(StrCat(name, ".h5m"));
+  if (!has_head.ok() || *has_head || !entries.ok()) return;
+  // All that there is before a first cut becomes durable. Of anything else the index may come back.
+  const bool was_never_durable =
+      std::all_of(entries->begin(), entries->end(), [](const DirectoryEntry& entry) {
+        return entry.name == "gen-1" || entry.name.starts_with("stage-") ||
+               entry.name.starts_with("owner-");
+      });
+  if (!was_never_durable) return;
+  const auto file = Find(name, FileImpl::IfMissing::kCreate, context_->options.page_size_bytes);
+  if (file.ok()) (*file)->LeaveNothing();
 }
 
 std::vector<std::shared_ptr<FileImpl>> StoreImpl::LiveFiles() {
@@ -293,7 +320,8 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions option
   }
   OpenClock(*context);
   H5M_RETURN_IF_ERROR(context->tokens.Load());
-  context->background = std::make_unique<Background>(threads, context->env);
+  context->background = std::make_unique<Background>(threads, context->env, Background::kThreadsMax,
+                                                     ApplyThreadsMax(context->options));
   auto store = std::make_unique<StoreImpl>(std::move(context));
   store->RecoverUnclean();
   return store;

@@ -1,5 +1,5 @@
-// The local engine's store. Two sources: store_impl.cc (opening, files, closing) and store_names.cc
-// (moving, removing, undeleting).
+// The local engine's store. Its sources: store_impl.cc (opening, files, closing), store_names.cc
+// (moving, removing, undeleting) and store_fork.cc.
 #ifndef H5MIRROR_ONION_STORE_STORE_STORE_IMPL_H_
 #define H5MIRROR_ONION_STORE_STORE_STORE_IMPL_H_
 
@@ -32,6 +32,8 @@ class StoreImpl final : public Store, public StoreHealth {
   absl::StatusOr<std::shared_ptr<File>> OpenFile(std::string_view name) override;
   absl::StatusOr<std::shared_ptr<File>> OpenOrCreateFile(std::string_view name,
                                                          uint32_t page_size_bytes) override;
+  absl::StatusOr<VersionInfo> Fork(File& source, VersionNumber version, std::string_view new_name,
+                                   const ForkRequest& request) override;
   absl::StatusOr<std::vector<FileSummary>> List(std::string_view directory,
                                                 std::string_view after_name, size_t limit) override;
   absl::Status Move(std::string_view name, std::string_view new_name) override;
@@ -84,11 +86,17 @@ class StoreImpl final : public Store, public StoreHealth {
   // Now and then forgets the names whose files have no holder.
   void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecoverMarked(const std::string& mark);
+  // Removes what a first session or a fork has left that a crash cut short: `name` has no version.
+  void ClearAway(const std::string& name);
   // The files named in `directory`. Marks of files that are gone are removed.
   absl::StatusOr<std::vector<std::string>> MarkedFiles(std::string_view directory);
   // The name of a file in one of `.h5mirror/open`, `.h5mirror/pruning` and `.h5mirror/checked`.
   absl::StatusOr<std::string> ReadMark(const std::string& mark);
   std::vector<std::shared_ptr<FileImpl>> LiveFiles();
+
+  // ---- store_fork.cc ----
+  // What an earlier call of this request made. kAlreadyExists: `taken` is not of that.
+  static absl::StatusOr<VersionInfo> FindFork(FileImpl& taken, const ForkRequest& request);
 
   // ---- store_names.cc ----
   // While it lives, no other call gets the files of `names`.

@@ -225,6 +225,56 @@ TEST_F(StoreTest, AHeadChangedOutsideBecomesAVersionAndOldOnesSayWhatTheyLost) {
   EXPECT_THAT(std::string(lost.message()), HasSubstr("page 1 of x.h5@1"));
 }
 
+TEST(StoreLeftoversTest, AFirstSessionThatWasCutShortLeavesNothing) {
+  FaultEnv env;
+  auto store = OpenStore(env, "/");
+  Writer writer(*store->OpenOrCreateFile("d/x.h5", kPage), SessionStart::kContinue);
+  ASSERT_TRUE(writer.Write(0, std::string(3 * kPage, 'a')).ok());
+  const auto crashed = env.CopyNow();
+  const auto tree = crashed->OpenTree("/");
+  ASSERT_TRUE(*(*tree)->Exists("d/x.h5.h5m/gen-1"));
+  StoreOptions options;
+  options.background_threads = 0;
+  auto again = OpenStore(*crashed, "/", options);
+  while (again->RunBackground()) continue;
+  EXPECT_FALSE(*(*tree)->Exists("d/x.h5.h5m"));
+  EXPECT_TRUE((*tree)->List(".h5mirror/open")->empty());
+  Writer next(*again->OpenOrCreateFile("d/x.h5", kPage), SessionStart::kContinue);
+  EXPECT_TRUE(next.begun().ok()) << next.begun();
+}
+
+TEST(StoreLeftoversTest, WhatHadAnIndexStaysWhereItIs) {
+  FaultEnv env;
+  auto store = OpenStore(env, "/");
+  Writer writer(*store->OpenOrCreateFile("x.h5", kPage), SessionStart::kContinue);
+  ASSERT_TRUE(writer.Write(0, std::string(3 * kPage, 'a')).ok());
+  ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+  const auto crashed = env.CopyNow();
+  const auto tree = crashed->OpenTree("/");
+  for (const char* lost : {"x.h5", "x.h5.h5m/index"}) ASSERT_TRUE((*tree)->Remove(lost).ok());
+  const size_t before = (*tree)->List("x.h5.h5m")->size();
+  StoreOptions options;
+  options.background_threads = 0;
+  auto again = OpenStore(*crashed, "/", options);
+  while (again->RunBackground()) continue;
+  EXPECT_EQ((*tree)->List("x.h5.h5m")->size(), before);
+}
+
+// A power loss keeps a writer's uncut bytes, and loses its mark.
+TEST_F(StoreTest, WhatAHeadHasGrownByIsCutOff) {
+  const std::string content(2 * kPage + 100, 'a');
+  Commit("x.h5", content);
+  for (const size_t grown : {size_t{7}, size_t{kPage}, size_t{3 * kPage}}) {
+    store_.reset();
+    std::ofstream(root_ / "x.h5", std::ios::app) << std::string(grown, 'x');
+    Reopen();
+    auto file = Create("x.h5");
+    EXPECT_EQ(file->GetVersion(0)->version, 1) << grown << " bytes of growth became a version";
+    EXPECT_EQ(ReadVersion(*file, 1), content);
+    EXPECT_EQ(std::filesystem::file_size(root_ / "x.h5"), content.size());
+  }
+}
+
 TEST_F(StoreTest, AFlippedBitIsNeverServed) {
   auto file = Create("x.h5");  // Held: an open file that changes is no "outside change".
   Commit("x.h5", std::string(3 * kPage, 'a'));

@@ -38,7 +38,7 @@ struct AuditRecord {
   std::string peer = {};              // grpc::ServerContextBase::peer()
   std::optional<uid_t> uid = {};      // at the other end of a Unix socket
   std::string_view method = {};       // "ReadVersion"
-  Needs needs = {};                   // the files, and what was wanted of each
+  Needs needs = {};                   // the files, and the right that was needed to each
   CallBytes bytes = {};               // kEnd
   absl::Status status = {};           // kEnd
 };
@@ -54,7 +54,7 @@ class AuditLog {
   // Appends to `path`, which is made with mode 0640; "-": to standard output.
   // kInvalidArgument: that cannot be done.
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::filesystem::path& path);
-  // Writes what is left, for kEndMax at most.
+  // Writes the lines that are left, for kEndMax at most.
   ~AuditLog();
   static constexpr absl::Duration kEndMax = absl::Seconds(5);
 

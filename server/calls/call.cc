@@ -13,35 +13,61 @@
 
 namespace h5mirror::server {
 
-std::string AddressOf(const grpc::ServerContextBase& context, const Principal& principal) {
+std::string AddressOf(const CallSource& source, const Principal& principal) {
   if (!principal.name.empty()) return "";
-  if (const std::optional<uid_t> uid = UserOf(context); uid.has_value()) {
+  if (const std::optional<uid_t> uid = source.uid(); uid.has_value()) {
     return Peer{.kind = Peer::Kind::kUnixSocket, .uid = *uid}.Name();
   }
-  const std::optional<Peer> peer = ParseGrpcPeer(context.peer());
-  return peer.has_value() ? peer->Name() : context.peer();
+  const std::string text = source.peer();
+  const std::optional<Peer> peer = ParseGrpcPeer(text);
+  return peer.has_value() ? peer->Name() : text;
+}
+
+absl::StatusOr<Principal> GrpcCallSource::Authenticate(const Authenticator& authenticator) const {
+  const auto& metadata = context_.client_metadata();
+  const auto header = metadata.find("authorization");
+  std::optional<std::string_view> authorization;
+  if (header != metadata.end()) authorization = {header->second.data(), header->second.size()};
+  const std::string peer = context_.peer();
+  absl::StatusOr<Principal> principal = authenticator.Authenticate(
+      authorization,
+      {.uid = UserOf(context_), .grpc_peer = peer, .certificate_pem = CertificateOf(context_)});
+  if (authenticator.gate() != nullptr) authenticator.gate()->Begun(context_, principal.ok());
+  return principal;
+}
+
+std::optional<uid_t> GrpcCallSource::uid() const { return UserOf(context_); }
+
+std::string GrpcCallSource::connection_key() const { return ConnectionKey(context_); }
+
+void GrpcCallSource::Brake(const Authenticator& authenticator,
+                           std::shared_ptr<CallBrake> brake) const {
+  if (authenticator.gate() != nullptr) authenticator.gate()->Brake(context_, std::move(brake));
+}
+
+std::string AddressOf(const grpc::ServerContextBase& context, const Principal& principal) {
+  return AddressOf(GrpcCallSource(context), principal);
 }
 
 absl::StatusOr<Principal> AuthenticateCall(const grpc::ServerContextBase& context,
                                            const Authenticator& authenticator) {
-  const auto& metadata = context.client_metadata();
-  const auto header = metadata.find("authorization");
-  std::optional<std::string_view> authorization;
-  if (header != metadata.end()) authorization = {header->second.data(), header->second.size()};
-  const std::string peer = context.peer();
-  absl::StatusOr<Principal> principal = authenticator.Authenticate(
-      authorization,
-      {.uid = UserOf(context), .grpc_peer = peer, .certificate_pem = CertificateOf(context)});
-  if (authenticator.gate() != nullptr) authenticator.gate()->Begun(context, principal.ok());
-  return principal;
+  return GrpcCallSource(context).Authenticate(authenticator);
 }
 
 absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
                                           const grpc::ServerContextBase& context,
                                           const char* method, Needs needs, CallUse use,
                                           uint64_t cost) {
+  return AdmitCall(environment, std::make_shared<GrpcCallSource>(context), method, std::move(needs),
+                   use, cost);
+}
+
+absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
+                                          std::shared_ptr<const CallSource> source,
+                                          const char* method, Needs needs, CallUse use,
+                                          uint64_t cost) {
   absl::StatusOr<Callers::Ticket> ticket =
-      environment.callers->Admit(context, method, std::move(needs), use, cost);
+      environment.callers->Admit(std::move(source), method, std::move(needs), use, cost);
   if (absl::IsUnauthenticated(ticket.status())) environment.metrics.AuthenticationFailed();
   return ticket;
 }
@@ -73,27 +99,44 @@ absl::Status CheckNewName(const ServiceEnvironment& environment, const Principal
   return environment.authenticator.Check(principal, {right, new_name}, &owner);
 }
 
-void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
+void NoteCallDone(const ServiceEnvironment& environment, const CallSource& source,
                   std::string_view method, absl::Duration start, const absl::Status& status) {
   if (absl::IsInternal(status) || absl::IsDataLoss(status) || absl::IsResourceExhausted(status)) {
-    spdlog::error("{} from {}: {}", method, context.peer(), status.ToString());
+    spdlog::error("{} from {}: {}", method, source.peer(), status.ToString());
   } else if (absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status)) {
-    RefusalLog::Instance().Warn(method, context.peer(), status, environment.clock.Monotonic());
+    RefusalLog::Instance().Warn(method, source.peer(), status, environment.clock.Monotonic());
+  }
+  environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
+}
+
+void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
+                  std::string_view method, absl::Duration start, const absl::Status& status) {
+  NoteCallDone(environment, GrpcCallSource(context), method, start, status);
+}
+
+void NoteRefused(const ServiceEnvironment& environment, const CallSource& source,
+                 std::string_view method, absl::Duration start, const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) {
+    return NoteCallDone(environment, source, method, start, status);
   }
   environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
 }
 
 void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
                  std::string_view method, absl::Duration start, const absl::Status& status) {
-  if (!absl::IsResourceExhausted(status)) {
-    return NoteCallDone(environment, context, method, start, status);
-  }
-  environment.metrics.RequestDone(method, status.code(), environment.clock.Monotonic() - start);
+  NoteRefused(environment, GrpcCallSource(context), method, start, status);
 }
 
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
                      const char* method, Needs needs,
                      absl::FunctionRef<absl::Status(const Principal&)> body) {
+  return RunLongCall(environment, context, method, std::move(needs),
+                     [&](const Callers::Ticket& ticket) { return body(ticket.principal()); });
+}
+
+grpc::Status RunLongCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
+                         const char* method, Needs needs,
+                         absl::FunctionRef<absl::Status(const Callers::Ticket&)> body) {
   const absl::Duration start = environment.clock.Monotonic();
   const absl::StatusOr<Callers::Ticket> ticket =
       AdmitCall(environment, context, method, needs, CallUse::kThread);
@@ -101,7 +144,8 @@ grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerCo
     NoteRefused(environment, context, method, start, ticket.status());
     return rpc::ToGrpc(ticket.status());
   }
-  absl::Status status = body(ticket->principal());
+  absl::Status status = body(*ticket);
+  if (absl::IsCancelled(status) && !ticket->revoked().ok()) status = ticket->revoked();
   // Between the check and the look the name may have got another file, of another owner.
   const bool only_reads = std::all_of(needs.begin(), needs.end(),
                                       [](const Need& need) { return need.right == Right::kRead; });
@@ -127,7 +171,7 @@ absl::StatusOr<CallLease> CallLease::Take(const ServiceEnvironment& environment,
                                           const grpc::ServerContext& context, Writer writer) {
   LeaseHolder holder;
   holder.session_id = RandomBytes16();
-  holder.claimed_user = "an administrator";
+  holder.claimed_user = "a command";
   holder.verified_user = principal.name;
   holder.peer = context.peer();
   holder.since = environment.clock.Now();

@@ -3,13 +3,16 @@
 #define H5MIRROR_SERVER_CALLS_CALL_H_
 
 #include <functional>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "grpcpp/grpcpp.h"
 #include "onion_store/store.h"
+#include "server/calls/call_source.h"
 #include "server/calls/callers.h"
 #include "server/door/auth.h"
 #include "server/metrics/metrics.h"
@@ -57,6 +60,10 @@ absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
                                           const grpc::ServerContextBase& context,
                                           const char* method, Needs needs, CallUse use,
                                           uint64_t cost = 1);
+absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
+                                          std::shared_ptr<const CallSource> source,
+                                          const char* method, Needs needs, CallUse use,
+                                          uint64_t cost = 1);
 // AdmitCall() with one need, of a file, on a thread that must not wait. Where tables name owners,
 // the caller is admitted with the right to any file, and `late` is set.
 absl::StatusOr<Callers::Ticket> AdmitWithoutWait(const ServiceEnvironment& environment,
@@ -80,9 +87,13 @@ absl::Status CheckNewName(const ServiceEnvironment& environment, const Principal
 // operator: kInternal, kDataLoss, kResourceExhausted of the disk, a caller without the right.
 void NoteCallDone(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
                   std::string_view method, absl::Duration start, const absl::Status& status);
+void NoteCallDone(const ServiceEnvironment& environment, const CallSource& source,
+                  std::string_view method, absl::Duration start, const absl::Status& status);
 
 // To be called at the end of a call that was not admitted. (Callers logs calls over a limit.)
 void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContextBase& context,
+                 std::string_view method, absl::Duration start, const absl::Status& status);
+void NoteRefused(const ServiceEnvironment& environment, const CallSource& source,
                  std::string_view method, absl::Duration start, const absl::Status& status);
 
 // Runs the body of one call: authenticates, checks `needs` (none: any caller), measures, translates
@@ -90,6 +101,16 @@ void NoteRefused(const ServiceEnvironment& environment, const grpc::ServerContex
 grpc::Status RunCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
                      const char* method, Needs needs,
                      absl::FunctionRef<absl::Status(const Principal&)> body);
+
+// RunCall() of a body that may take minutes. It ends with kCancelled soon after HasGone(), and the
+// caller hears why.
+grpc::Status RunLongCall(const ServiceEnvironment& environment, const grpc::ServerContext& context,
+                         const char* method, Needs needs,
+                         absl::FunctionRef<absl::Status(const Callers::Ticket&)> body);
+// Whether the caller of a long call has gone, or has lost a right that the call needs.
+inline bool HasGone(const grpc::ServerContext& context, const Callers::Ticket& ticket) {
+  return context.IsCancelled() || !ticket.revoked().ok();
+}
 
 // "a.h5 is being written by ...", for one that may know; for another only that somebody writes it.
 std::string BeingWritten(const Authenticator& authenticator, const Principal& principal,

@@ -53,8 +53,8 @@ const char* NameOf(CallUse use) {
 }
 
 // Tokens and users of Unix sockets may have the same names.
-std::string KeyOf(const Principal& principal, const grpc::ServerContextBase& context) {
-  if (principal.name.empty()) return ConnectionKey(context);
+std::string KeyOf(const Principal& principal, const CallSource& source) {
+  if (principal.name.empty()) return source.connection_key();
   return principal.issuer == Principal::Issuer::kToken
              ? principal.name
              : StrCat(IssuerName(principal.issuer), ":", principal.name);
@@ -122,7 +122,7 @@ struct Callers::Entry {
   std::atomic<bool> is_revoked = false;
   absl::Mutex mutex;
   Needs needs ABSL_GUARDED_BY(mutex);
-  const grpc::ServerContextBase* context ABSL_GUARDED_BY(mutex) = nullptr;  // null: it has ended
+  std::shared_ptr<const CallSource> source ABSL_GUARDED_BY(mutex);  // null: it has ended
   std::function<void(const absl::Status&)> end ABSL_GUARDED_BY(mutex);
   absl::Status status ABSL_GUARDED_BY(mutex);      // why it is revoked
   bool is_done ABSL_GUARDED_BY(mutex) = false;     // and the audit log has it
@@ -266,7 +266,7 @@ void Callers::Ticket::Release() {
   CallerLimits::Slot slot;
   {
     absl::MutexLock lock(&entry->mutex);
-    entry->context = nullptr;
+    entry->source = nullptr;
     end.swap(entry->end);
     slot = std::move(entry->slot);
   }
@@ -289,19 +289,19 @@ FairLimit& Callers::LimitOf(CallUse use) {
   return threads_;
 }
 
-absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& context,
+absl::StatusOr<Callers::Ticket> Callers::Admit(std::shared_ptr<const CallSource> source,
                                                const char* method, Needs needs, CallUse use,
                                                uint64_t cost) {
-  const absl::StatusOr<Principal> principal = AuthenticateCall(context, authenticator_);
+  const absl::StatusOr<Principal> principal = source->Authenticate(authenticator_);
   absl::StatusOr<Ticket> ticket = principal.ok()
-                                      ? AdmitKnown(context, method, *principal, needs, use, cost)
+                                      ? AdmitKnown(source, method, *principal, needs, use, cost)
                                       : absl::StatusOr<Ticket>(principal.status());
   if (!ticket.ok() && audit_ != nullptr) {
     audit_->Write({.event = AuditRecord::Event::kEnd,
                    .time = clock_.Now(),
                    .caller = principal.ok() ? &*principal : nullptr,
-                   .peer = context.peer(),
-                   .uid = UserOf(context),
+                   .peer = source->peer(),
+                   .uid = source->uid(),
                    .method = method,
                    .needs = std::move(needs),
                    .status = ticket.status()});
@@ -309,22 +309,20 @@ absl::StatusOr<Callers::Ticket> Callers::Admit(const grpc::ServerContextBase& co
   return ticket;
 }
 
-absl::StatusOr<CallerLimits::Slot> Callers::EnterLimits(const grpc::ServerContextBase& context,
+absl::StatusOr<CallerLimits::Slot> Callers::EnterLimits(const CallSource& source,
                                                         const char* method,
                                                         const Principal& principal, CallUse use) {
   std::shared_ptr<CallBrake> brake;
-  auto slot = limits_->Enter(
-      {principal, AddressOf(context, principal), method, SlotOf(use, method)}, &brake);
-  if (brake != nullptr && authenticator_.gate() != nullptr) {
-    authenticator_.gate()->Brake(context, std::move(brake));
-  }
+  auto slot = limits_->Enter({principal, AddressOf(source, principal), method, SlotOf(use, method)},
+                             &brake);
+  if (brake != nullptr) source.Brake(authenticator_, std::move(brake));
   return slot;
 }
 
 void Callers::Adopt(Entry& entry) {
   absl::MutexLock lock(&entry.mutex);
-  if (entry.slot.is_there() || entry.context == nullptr || entry.is_done) return;
-  entry.slot = limits_->Adopt({entry.principal, AddressOf(*entry.context, entry.principal),
+  if (entry.slot.is_there() || entry.source == nullptr || entry.is_done) return;
+  entry.slot = limits_->Adopt({entry.principal, AddressOf(*entry.source, entry.principal),
                                entry.method, SlotOf(entry.use, entry.method)});
 }
 
@@ -339,25 +337,25 @@ std::vector<std::shared_ptr<Callers::Entry>> Callers::Running() {
   return {entries_.begin(), entries_.end()};
 }
 
-absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(const grpc::ServerContextBase& context,
+absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(std::shared_ptr<const CallSource> source,
                                                     const char* method, const Principal& principal,
                                                     const Needs& needs, CallUse use,
                                                     uint64_t cost) {
   const bool is_counted = limits_ != nullptr && limits_->is_on();
   CallerLimits::Slot slot;
   if (is_counted) {
-    H5M_ASSIGN_OR_RETURN(slot, EnterLimits(context, method, principal, use));
+    H5M_ASSIGN_OR_RETURN(slot, EnterLimits(*source, method, principal, use));
   }
   for (const Need& need : needs) H5M_RETURN_IF_ERROR(authenticator_.Check(principal, need));
-  std::string key = KeyOf(principal, context);
+  std::string key = KeyOf(principal, *source);
   if (!LimitOf(use).Take(key, cost)) return TooMany(use, principal, key);
   auto entry = std::make_shared<Entry>();
   entry->principal = principal;
   entry->key = std::move(key);
   entry->method = method;
   if (audit_ != nullptr) {
-    entry->peer = context.peer();
-    entry->uid = UserOf(context);
+    entry->peer = source->peer();
+    entry->uid = source->uid();
   }
   entry->started = clock_.Monotonic();
   entry->use = use;
@@ -365,7 +363,7 @@ absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(const grpc::ServerContextBas
   {
     absl::MutexLock lock(&entry->mutex);
     entry->needs = needs;
-    entry->context = &context;
+    entry->source = std::move(source);
     entry->slot = std::move(slot);
   }
   if (use == CallUse::kRead) ++read_count_;
@@ -504,7 +502,7 @@ void Callers::OnTimer() {
   }
   for (const std::shared_ptr<Entry>& entry : late) {
     absl::MutexLock lock(&entry->mutex);
-    if (entry->context != nullptr) entry->context->TryCancel();
+    if (entry->source != nullptr) entry->source->Cancel();
   }
 }
 

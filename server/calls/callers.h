@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -20,6 +21,7 @@
 #include "base/clock.h"
 #include "grpcpp/grpcpp.h"
 #include "server/calls/audit_log.h"
+#include "server/calls/call_source.h"
 #include "server/calls/fair_limit.h"
 #include "server/door/auth.h"
 #include "server/quotas/caller_limits.h"
@@ -67,14 +69,14 @@ class Callers {
 
  public:
   // `authenticator`, `clock` and `audit` must outlive this. `audit` hears of each call that is
-  // refused or done; nullptr: nobody does. So with `limits`, which say what a caller may take;
+  // refused or done; nullptr: nobody does. The same for `limits`, the bounds of each caller;
   // nullptr: as it likes.
   Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity,
           AuditLog* audit = nullptr, CallerLimits* limits = nullptr);
   ~Callers();
 
-  // One admitted call. Its destructor gives the call's share back. To be destroyed before the
-  // call's context.
+  // One admitted call. Its destructor gives the call's share back. To be destroyed before what
+  // the call's source refers to.
   class Ticket {
    public:
     Ticket() = default;
@@ -124,8 +126,12 @@ class Callers {
   // Admits a call of `method` ("ReadVersion"; a constant) that has `needs` (none: any caller).
   // Errors: those of Authenticator::Authenticate() and Check();
   //         kResourceExhausted  the caller's share of `use` is taken, or it is over its limits.
-  absl::StatusOr<Ticket> Admit(const grpc::ServerContextBase& context, const char* method,
+  absl::StatusOr<Ticket> Admit(std::shared_ptr<const CallSource> source, const char* method,
                                Needs needs, CallUse use, uint64_t cost = 1);
+  absl::StatusOr<Ticket> Admit(const grpc::ServerContextBase& context, const char* method,
+                               Needs needs, CallUse use, uint64_t cost = 1) {
+    return Admit(std::make_shared<GrpcCallSource>(context), method, std::move(needs), use, cost);
+  }
 
   // To be called after tokens or tables were read again. Ends the calls of callers that have lost
   // a right that the call needs. Logs how many, by caller, after `why`.
@@ -133,7 +139,7 @@ class Callers {
   // To be called when `file` has got another file or owner, or there is none any more. Ends the
   // calls that name it and that their callers may not go on with.
   void LookAgainAt(const std::string& file);
-  // The [[limits]] tables from now on. What runs is counted, and goes on.
+  // The [[limits]] tables from now on. Running calls are counted, and go on.
   void SetLimits(std::vector<LimitRule> rules);
   // To be called several times a second. Ends calls whose token has expired. Cancels calls that
   // were to end and could not, as their client does not read.
@@ -144,12 +150,11 @@ class Callers {
   uint64_t ReadPartBytes() const;
 
  private:
-  absl::StatusOr<Ticket> AdmitKnown(const grpc::ServerContextBase& context, const char* method,
+  absl::StatusOr<Ticket> AdmitKnown(std::shared_ptr<const CallSource> source, const char* method,
                                     const Principal& principal, const Needs& needs, CallUse use,
                                     uint64_t cost);
-  absl::StatusOr<CallerLimits::Slot> EnterLimits(const grpc::ServerContextBase& context,
-                                                 const char* method, const Principal& principal,
-                                                 CallUse use);
+  absl::StatusOr<CallerLimits::Slot> EnterLimits(const CallSource& source, const char* method,
+                                                 const Principal& principal, CallUse use);
   // Counts a call that began while nothing was counted.
   void Adopt(Entry& entry);
   static absl::Status RequireFor(const Callers& callers, Entry& entry, const Need& need);

@@ -43,7 +43,7 @@ class FairLimit {
     return true;
   }
 
-  // Gives back what Take() gave.
+  // Gives back the share of Take().
   void GiveBack(const std::string& principal, uint64_t cost) {
     absl::MutexLock lock(&mutex_);
     taken_ -= cost;

@@ -27,7 +27,9 @@ absl::Status CheckOwnFile(const Principal& principal, Rights rights, store::File
                          file.FindVersionBack(info.version_count - 1));
     return CheckMadeBy(principal, file, oldest, Right::kDelete);
   }
-  return absl::PermissionDeniedError(StrCat(file.name(), " has no version that says whose it is"));
+  return absl::PermissionDeniedError(
+      StrCat(file.name(), " has no version, so no version names its maker: ", CallerName(principal),
+             " needs the right \"", NameOf(Right::kDelete), "\" for this"));
 }
 
 absl::Status CheckOwnVersion(const Principal& principal, Rights rights, store::File& file,

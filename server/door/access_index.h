@@ -1,9 +1,9 @@
 // Finds the [[access]] table that decides about a caller and a file. A configuration may have
-// thousands, and each call asks.
+// thousands of tables, and each call needs an answer.
 //
-// A trie of directories: a table hangs at the longest directory that its glob begins with. Along
-// the path of a name all tables that may match it are met. At each node they are apart by the
-// caller that they are for.
+// A trie of directories: a table hangs at the longest directory that its glob begins with. The
+// nodes along the path of a name have all tables that may match it. Each node keeps them by the
+// callers that they take.
 #ifndef H5MIRROR_SERVER_DOOR_ACCESS_INDEX_H_
 #define H5MIRROR_SERVER_DOOR_ACCESS_INDEX_H_
 
@@ -42,11 +42,10 @@ class AccessIndex {
   // Whether a rule names an owner.
   bool has_owners() const { return has_owners_; }
 
-  // Says whose the file is, "unix:anna"; empty: nobody's. A file that is not there yet is its
-  // caller's.
+  // Returns the owner of the file, "unix:anna"; empty: nobody. A missing file is its caller's own.
   using AskOwner = absl::FunctionRef<absl::StatusOr<std::string>()>;
   // The first rule for that caller and file; nullptr: none, so nothing is allowed. `ask` is called
-  // once, where a rule with an owner could be the first; else not at all. Errors: those of `ask`.
+  // once if a rule with an owner could be the first; else not at all. Errors: those of `ask`.
   absl::StatusOr<const AccessRule*> Find(const AccessSubject& subject, std::string_view file,
                                          AskOwner ask) const;
 

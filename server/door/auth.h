@@ -34,11 +34,11 @@ class MungeCredentials;
 struct MungeIdentity;
 struct TokenIdentity;
 
-// A caller that the server has authenticated. The caller's own account of itself is apart
-// (store::Provenance).
+// A caller that the server has authenticated. store::Provenance has the caller's own account of
+// itself.
 struct Principal {
   enum class Issuer {
-    kNone,         // nothing is asked for: no name
+    kNone,         // the server asks for nothing, so the caller has no name
     kToken,        // the tokens file
     kUnix,         // the other end of a Unix socket
     kCertificate,  // the client's certificate
@@ -123,7 +123,7 @@ class Authenticator {
   void SetLogins(const JsonWebTokens* logins) { logins_ = logins; }
   // The same for credentials of munge.
   void SetMunge(MungeCredentials* munge) { munge_ = munge; }
-  // When the next token or certificate expires, or what runs by a signed token ends.
+  // When the next token or certificate expires, or the calls of a signed token end.
   absl::Time NextExpiry() const;
 
   // `authorization` is the call's header, "Bearer TOKEN". All digests are compared in full, so that
@@ -137,22 +137,22 @@ class Authenticator {
   absl::StatusOr<Principal> Authenticate(std::optional<std::string_view> authorization,
                                          const CallerOrigin& origin = {}) const;
 
-  // Where tables name owners, each of these may look up whose the file is, on the disk too: not
-  // for a thread that must not wait. `known`: whose it is, of a file that has not the name now, as
-  // it was removed; nullptr: it is looked up.
+  // Where tables name owners, each of these may look up the owner of the file, also on the disk:
+  // not for a thread that must not wait. `known`: the owner of a file without a name, such as a
+  // removed one; nullptr: it is looked up.
 
-  // The table that decides; nullptr: none is for both, or there are no tables, or the owner cannot
+  // The table that decides. nullptr: no table takes both, there are no tables, or the owner cannot
   // be looked up.
   std::shared_ptr<const AccessRule> RuleFor(const Principal& principal,
                                             std::string_view file) const;
-  // The rights to one file: those of the caller that its token's files= and the first table for
-  // both leave. None, where the owner cannot be looked up. A file that is not there is its
-  // caller's; by a table with `owner` it can be made then, and no more: "write" and "delete".
+  // The rights to one file: those that the caller's token, its files= and the first table for both
+  // allow. None if the owner cannot be looked up. A missing file counts as the caller's own. Of a
+  // table with `owner` it then has "write" and "delete" only, which can make it.
   Rights RightsTo(const Principal& principal, std::string_view file,
                   const store::FileOwner* known = nullptr) const;
-  // Errors: kPermissionDenied  the right is missing; another one is there, so the caller may know.
-  //         kNotFound          no right is there. Says the same whether there is such a file or
-  //                            not. Or the caller would have the right, and there is no such file.
+  // Errors: kPermissionDenied  the right is missing; the caller has another one, so it may know.
+  //         kNotFound          the caller has no right; the same whether the file exists or not. Or
+  //                            the caller would have the right, and the file does not exist.
   //         kUnavailable       the owner cannot be looked up.
   absl::Status Check(const Principal& principal, const Need& need,
                      const store::FileOwner* known = nullptr) const;
@@ -161,11 +161,11 @@ class Authenticator {
   // kUnavailable: as far as could be looked up.
   absl::Status StillMay(const Principal& principal, absl::Span<const Need> needs) const;
 
-  // Whether a call's token decides. One that nothing here could know is passed over.
+  // Whether a call's token decides. A token of no kind that is configured is passed over.
   bool LooksAt(std::string_view authorization) const;
   bool wants_tokens() const { return !path_.empty() || logins_ != nullptr || munge_ != nullptr; }
-  // Whether Authenticate() has all that it needs of munged and of the name service. If not,
-  // AwaitCaller() calls `then` once that may be so, as MungeCredentials::Await().
+  // Whether Authenticate() has the answers of munged and of the name service. If not, AwaitCaller()
+  // calls `then` once they may be there, as MungeCredentials::Await().
   bool KnowsCaller(std::optional<std::string_view> authorization) const;
   void AwaitCaller(std::string_view authorization, std::function<void()> then) const;
   // The user of a credential of munge that is known already.
@@ -175,7 +175,7 @@ class Authenticator {
   size_t token_count() const;
   UnixUsers& users() const { return users_; }
 
-  // Hears of each call whose token is checked. It must outlive all calls; nullptr: none.
+  // Is told of each call whose token is checked. It must outlive all calls; nullptr: none.
   CallGate* gate() const { return gate_; }
   void set_gate(CallGate* gate) { gate_ = gate; }
 
@@ -196,11 +196,11 @@ class Authenticator {
   absl::Status NoToken() const;
   std::optional<std::string_view> MungeCredentialIn(std::string_view authorization) const;
   absl::StatusOr<Principal> AuthenticateCertificate(const CallerOrigin& origin) const;
-  // The caller by what is known of it now.
+  // The caller with its present token, name and groups.
   absl::StatusOr<Principal> Renewed(const Principal& principal) const;
   absl::StatusOr<Principal> RenewedToken(const Principal& principal) const;
   std::shared_ptr<const AccessIndex> rules() const;
-  // The rule, and whether it is one with `owner` that decides about a file that is not there.
+  // The rule. `is_to_be_made`: it has `owner`, and decides about a missing file.
   struct Decision {
     const AccessRule* rule;  // null: none
     bool is_to_be_made = false;

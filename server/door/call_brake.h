@@ -1,5 +1,5 @@
-// A caller that goes on over its limits, for the gate: it is refused before gRPC takes memory for
-// its call, and not at once, so that a client that asks again and again costs little.
+// The gate's answer to a caller over its limits. Its call is refused before gRPC takes memory for
+// it. The refusal comes late, so that a client in a loop costs little.
 #ifndef H5MIRROR_SERVER_DOOR_CALL_BRAKE_H_
 #define H5MIRROR_SERVER_DOOR_CALL_BRAKE_H_
 

@@ -231,7 +231,7 @@ uint64_t CallGate::CallerKey(std::string_view connection_number,
     if (const auto user = authenticator_->MungeUser(*authorization); user.has_value()) {
       return absl::HashOf('m', *user);
     }
-    // Whatever its scheme is written like.
+    // In any spelling of the scheme.
     return absl::HashOf('t', authorization->substr(authorization->rfind(' ') + 1));
   }
   return absl::HashOf('c', connection_number);

@@ -43,8 +43,7 @@ struct CallLimits {
   // Refusals of callers over their limits that are held back, of all callers and of one.
   size_t held = 1024;
   size_t held_of_caller = 512;
-  // Calls whose caller munged or the name service is being asked for: of all connections, and of
-  // one.
+  // Calls that wait for munged or the name service: of all connections, and of one.
   size_t parked = 1024;
   size_t parked_of_connection = 64;
   absl::Duration parked_max = absl::Seconds(5);
@@ -63,8 +62,8 @@ class CallGate : public std::enable_shared_from_this<CallGate> {
   void ProbeBegun(const grpc::ServerContextBase& context);
   // The caller of a call is over its limits: `brake` is asked about its next ones.
   void Brake(const grpc::ServerContextBase& context, std::shared_ptr<CallBrake> brake);
-  // Answers what was held back, or has waited for munged, for long enough. To be called several
-  // times a second.
+  // Answers the calls that were held back, or have waited for munged, for long enough. To be called
+  // several times a second.
   void OnTimer();
   // Answers all that is held back, and holds nothing back any more.
   void StopHolding();
@@ -81,7 +80,7 @@ class CallGate : public std::enable_shared_from_this<CallGate> {
     std::string_view method = {};  // "GetServer"
     bool is_probe = false;         // a health check
   };
-  // Tells gRPC what becomes of a call. From any thread, once.
+  // Tells gRPC the decision about a call. From any thread, once.
   using Tell = absl::AnyInvocable<void(const absl::Status&)>;
   // OK: the call may go on. Called on a thread of gRPC. A token is checked without the lock, as its
   // signature may have to be verified. `tell` is called at once, or later.
@@ -100,7 +99,7 @@ class CallGate : public std::enable_shared_from_this<CallGate> {
     bool is_cut = false;
   };
 
-  // What Authenticate() is to be asked, outside of the lock.
+  // The question for Authenticate(), to be asked outside of the lock.
   struct Question {
     const Authenticator* authenticator = nullptr;
     std::optional<uid_t> uid;
@@ -111,7 +110,7 @@ class CallGate : public std::enable_shared_from_this<CallGate> {
   // credentials count as refusals, which end the connection.
   enum class Ask : uint8_t { kIfCrowded, kAlways };
 
-  // What to ask before the call may go on; nullopt: nothing.
+  // The question to settle before the call may go on; nullopt: none.
   std::optional<Question> QuestionFor(const Connection& from, Ask ask)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Counts the call, or refuses it. As Pass().

@@ -15,7 +15,7 @@ constexpr absl::Duration kDoubt = absl::Seconds(5);
 
 constexpr int kDropsMax = 1024;  // of 16 KiB: more than a socket's buffer holds
 
-// What a socket has brought so far; 0 where the kernel does not say.
+// The bytes that a socket has brought so far; 0 if the kernel does not tell.
 uint64_t BytesReceived(int fd) {
   tcp_info info{};
   socklen_t length = sizeof(info);
@@ -110,6 +110,10 @@ size_t ConnectionTable::DoubtOf(int slot, absl::Duration now) const {
   return found->second.unclaimed.size() + (found->second.in_doubt_until > now ? 1 : 0);
 }
 
+bool ConnectionTable::IsTaken(const Slot& slot, absl::Duration now) {
+  return slot.user.has_value() && (slot.connections > 0 || slot.last_end + kRest > now);
+}
+
 std::optional<int> ConnectionTable::ChooseUserSlot(uid_t user, int first, int count,
                                                    absl::Duration now) const {
   absl::MutexLock lock(&mutex_);
@@ -120,9 +124,7 @@ std::optional<int> ConnectionTable::ChooseUserSlot(uid_t user, int first, int co
   int own_count = 0;
   for (int slot = first; slot < first + count; ++slot) {
     const auto found = slots_.find(slot);
-    const bool is_taken = found != slots_.end() && found->second.user.has_value() &&
-                          (found->second.connections > 0 || found->second.last_end + kRest > now);
-    if (!is_taken) {
+    if (found == slots_.end() || !IsTaken(found->second, now)) {
       ++free_count;
       // One that was never used, or has rested for longest.
       const absl::Duration rests_since =

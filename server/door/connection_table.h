@@ -137,6 +137,8 @@ class ConnectionTable {
   };
   using End = std::pair<std::array<uint8_t, 16>, uint16_t>;  // address and port
 
+  // Whether a user of a Unix socket has the slot: until kRest after its last connection.
+  static bool IsTaken(const Slot& slot, absl::Duration now);
   // How likely a call of the slot is one of several connections.
   size_t DoubtOf(int slot, absl::Duration now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   static End EndOf(const Peer& peer) { return {peer.address, peer.port}; }

@@ -22,7 +22,7 @@ namespace h5mirror::server {
 namespace {
 
 constexpr rlim_t kDescriptorsMax = 65'536;
-// Kept for files, whatever connections there are.
+// Descriptors kept for files, with any number of connections.
 constexpr rlim_t kDescriptorsOfFiles = 128;
 // Memory that a connection may take on average, and one that has shown no token.
 constexpr uint64_t kMemoryPerConnection = uint64_t{256} << 10;
@@ -37,7 +37,7 @@ constexpr size_t kPacedMax = 64;
 constexpr int kPacedTickMs = 10;
 constexpr absl::Duration kLogPeriod = absl::Seconds(1);
 
-// What epoll says of an event: the wake-up, a listener or the number of a connection.
+// The data of an epoll event: the wake-up, a listener or the number of a connection.
 constexpr uint64_t kWake = 0;
 constexpr uint64_t kListenerBit = uint64_t{1} << 63;
 
@@ -91,6 +91,14 @@ void Watch(int epoll, int fd, uint32_t events, uint64_t data) {
 
 }  // namespace
 
+DoorSample& DoorSample::operator+=(const DoorSample& other) {
+  connections.connections += other.connections.connections;
+  connections.newcomers += other.connections.newcomers;
+  for (size_t i = 0; i < turned.size(); ++i) turned[i] += other.turned[i];
+  refused_calls += other.refused_calls;
+  return *this;
+}
+
 void RaiseDescriptorLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -102,12 +110,15 @@ void RaiseDescriptorLimit() {
 
 ConnectionLimits LimitsFor(const Config& config) {
   const rlim_t descriptors = DescriptorLimit();
+  // The HTTP door has half as many again.
+  const auto grpc_part = [&config](uint64_t all) { return config.HasHttp() ? all / 3 * 2 : all; };
   // Two descriptors for each: gRPC's and the table's. A third of all are left to files.
   const rlim_t by_descriptors =
       descriptors > kDescriptorsOfFiles ? (descriptors - kDescriptorsOfFiles) / 3 : 0;
-  const uint64_t connections = std::min(
-      {static_cast<uint64_t>(config.max_connections), std::max<uint64_t>(by_descriptors, 16),
-       std::max<uint64_t>(config.memory_max_bytes / kMemoryPerConnection, 64)});
+  const uint64_t connections =
+      std::min({static_cast<uint64_t>(config.max_connections),
+                std::max<uint64_t>(grpc_part(by_descriptors), 16),
+                std::max<uint64_t>(grpc_part(config.memory_max_bytes / kMemoryPerConnection), 64)});
   ConnectionLimits limits;
   limits.connections = static_cast<int>(connections);
   limits.peer_connections = config.max_peer_connections;
@@ -143,17 +154,27 @@ struct FrontDoor::Parking {
   OwnedFd wake;
 };
 
-FrontDoor::FrontDoor(const Config& config, const Authenticator& authenticator)
+FrontDoor::FrontDoor(const DoorSettings& settings, const Authenticator& authenticator)
     : authenticator_(authenticator),
-      table_(LimitsFor(config)),
+      thread_name_(settings.thread_name),
+      table_(settings.limits),
       parking_(std::make_shared<Parking>()) {}
 
 absl::StatusOr<std::unique_ptr<FrontDoor>> FrontDoor::Open(const Config& config,
                                                            const Authenticator& authenticator) {
-  auto door = absl::WrapUnique(new FrontDoor(config, authenticator));
-  for (const ListenAddress& address : config.listen) {
+  return Open(DoorSettings{.addresses = config.listen,
+                           .socket_mode_bits = config.socket_mode_bits,
+                           .group = config.group,
+                           .limits = LimitsFor(config)},
+              authenticator);
+}
+
+absl::StatusOr<std::unique_ptr<FrontDoor>> FrontDoor::Open(const DoorSettings& settings,
+                                                           const Authenticator& authenticator) {
+  auto door = absl::WrapUnique(new FrontDoor(settings, authenticator));
+  for (const ListenAddress& address : settings.addresses) {
     H5M_ASSIGN_OR_RETURN(ListenSocket socket,
-                         ListenSocket::Open(address, config.socket_mode_bits, config.group));
+                         ListenSocket::Open(address, settings.socket_mode_bits, settings.group));
     door->sockets_.push_back(std::move(socket));
   }
   door->acceptors_.resize(door->sockets_.size() * kUserSlots);
@@ -191,7 +212,7 @@ void FrontDoor::Start() {
     closed_ = false;
   }
   thread_ = std::thread([this] {
-    pthread_setname_np(pthread_self(), "h5m-door");
+    pthread_setname_np(pthread_self(), thread_name_);
     Run();
   });
 }
@@ -328,6 +349,7 @@ void FrontDoor::HandOver(const Peer& peer, size_t index, int listener, OwnedFd f
   if (cut.has_value()) Note(Turned::kNewcomers, cut->Name());
   // Only EPOLLHUP and EPOLLERR, once each.
   Watch(epoll_.get(), watched, EPOLLET, number);
+  if (receiver_) return receiver_(std::move(fd));
   grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters connection;
   connection.listener_fd = listener;
   connection.fd = fd.Release();

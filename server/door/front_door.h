@@ -1,10 +1,12 @@
-// Accepts connections, within limits, and hands them to gRPC: docs/design/021-front-door.md.
+// Accepts connections, within limits, and hands them to gRPC, or to the HTTP door:
+// docs/design/021-front-door.md.
 #ifndef H5MIRROR_SERVER_DOOR_FRONT_DOOR_H_
 #define H5MIRROR_SERVER_DOOR_FRONT_DOOR_H_
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -30,13 +32,26 @@ struct DoorSample {
   ConnectionCounts connections;
   std::array<uint64_t, kTurnedCount> turned{};  // by Turned
   uint64_t refused_calls = 0;
+
+  // Of two doors together.
+  DoorSample& operator+=(const DoorSample& other);
 };
 
 // Raises the process's soft limit of descriptors to the hard one, 65,536 at most.
 void RaiseDescriptorLimit();
 
-// The limits by the configuration, `memory_max` and the process's limit of descriptors.
+// The limits of gRPC's door by the configuration, `memory_max` and the process's limit of
+// descriptors. They leave room for an HTTP door with half as many connections, if there is one.
 ConnectionLimits LimitsFor(const Config& config);
+
+// The addresses of a door, and its limits.
+struct DoorSettings {
+  std::vector<ListenAddress> addresses = {};
+  uint32_t socket_mode_bits = 0660;
+  std::string group = {};
+  ConnectionLimits limits = {};
+  const char* thread_name = "h5m-door";  // a constant, of at most 15 characters
+};
 
 class Authenticator;
 
@@ -47,6 +62,9 @@ class FrontDoor {
   // ListenSocket::Open().
   static absl::StatusOr<std::unique_ptr<FrontDoor>> Open(const Config& config,
                                                          const Authenticator& authenticator);
+  // The same for other addresses and limits.
+  static absl::StatusOr<std::unique_ptr<FrontDoor>> Open(const DoorSettings& settings,
+                                                         const Authenticator& authenticator);
   // To be destroyed after the end of gRPC's server.
   ~FrontDoor();
 
@@ -54,6 +72,10 @@ class FrontDoor {
   // Sets the acceptor for connections of config.listen[index], by slot (connection_table.h).
   void Attach(size_t index, int slot,
               std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor);
+  // Takes a connection over. Called by the door's thread; must not wait.
+  using Receiver = std::function<void(OwnedFd fd)>;
+  // Instead of acceptors: `receiver` gets the connections of all addresses.
+  void SetReceiver(Receiver receiver) { receiver_ = std::move(receiver); }
   // How many slots config.listen[index] has. Those of a Unix socket have one user each.
   int SlotCount(size_t index) const { return sockets_[index].is_unix() ? kUserSlots : kSlots; }
   // The number of a slot among those of all addresses.
@@ -96,11 +118,11 @@ class FrontDoor {
   };
   struct Parking;
 
-  FrontDoor(const Config& config, const Authenticator& authenticator);
+  FrontDoor(const DoorSettings& settings, const Authenticator& authenticator);
 
-  // The thread: events as they come, and now and then what is due.
+  // The thread: handles events as they come, and now and then the work that is due.
   void Run();
-  // `data` is what Watch() was given.
+  // `data` is that of Watch().
   void Handle(uint64_t data, uint32_t events);
   // Watches the listeners again once descriptors may be free, and cuts newcomers that are overdue.
   void Tick();
@@ -110,7 +132,7 @@ class FrontDoor {
   // The other end of a connection, if it may come in now; nullopt: it has gone, or was refused.
   std::optional<Peer> Examine(int fd);
   bool HasNoName(const Peer& peer) const;
-  // Of what TakeIn() was given: to gRPC.
+  // Hands the connection of TakeIn() to gRPC, or to the receiver.
   void HandOver(const Peer& peer, size_t index, int listener, OwnedFd fd);
   // True: the connection waits for its turn, or was refused.
   bool Pace(const Peer& peer, size_t index, int listener, OwnedFd& fd);
@@ -127,6 +149,8 @@ class FrontDoor {
   void CloseListeners();
 
   const Authenticator& authenticator_;
+  const char* const thread_name_;
+  Receiver receiver_;  // null: the acceptors get the connections
   ConnectionTable table_;
   std::vector<ListenSocket> sockets_;
   std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>

@@ -206,7 +206,7 @@ absl::StatusOr<std::unique_ptr<JsonWebKeys>> JsonWebKeys::Load(const std::filesy
   H5M_ASSIGN_OR_RETURN(JsonWebKeySet set, loaded->Read());
   if (set.keys.empty()) {
     return absl::InvalidArgumentError(
-        StrCat("jwt_keys = \"", path.string(), "\": holds no key that counts",
+        StrCat("jwt_keys = \"", path.string(), "\": holds no key of a kind that signs tokens here",
                set.left_out.empty() ? "" : StrCat("; ", set.left_out.front())));
   }
   const absl::MutexLock reload_lock(&loaded->reload_mutex_);

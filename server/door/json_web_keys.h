@@ -33,7 +33,7 @@ struct JsonWebKey {
   std::string id;         // "kid"; empty: it has none
   std::string algorithm;  // "alg"; empty: any of its kind
   Kind kind = Kind::kRsa;
-  Sha256Digest thumbprint{};  // RFC 7638: the same for the same key, whatever its id
+  Sha256Digest thumbprint{};  // RFC 7638: the same for the same key, with any id
   // cjose only reads it to verify, so threads share it.
   std::shared_ptr<const cjose_jwk_t> key = nullptr;
 
@@ -42,7 +42,7 @@ struct JsonWebKey {
   bool Fits(std::string_view algorithm) const;
 };
 
-// What a file holds.
+// The content of a file.
 struct JsonWebKeySet {
   std::vector<JsonWebKey> keys;       // 256 at most
   std::vector<std::string> left_out;  // why other keys of it do not count
@@ -77,7 +77,7 @@ class JsonWebKeys {
   bool Has(const Sha256Digest& thumbprint) const;
 
  private:
-  // What tells one state of the file from another; zeros: it cannot be looked at.
+  // Tells one state of the file from another; zeros: stat(2) fails.
   struct State {
     dev_t device = 0;
     ino_t inode = 0;
@@ -95,8 +95,8 @@ class JsonWebKeys {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(reload_mutex_);
 
   const std::filesystem::path path_;
-  // Of two that read at once, the older state could be taken last. Held over the file, and before
-  // `mutex_`; callers with a token never wait for it.
+  // Of two threads that read at once, the older state could be taken last. Held over the file, and
+  // before `mutex_`; callers with a token never wait for it.
   absl::Mutex reload_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable absl::Mutex mutex_;
   Keys keys_ ABSL_GUARDED_BY(mutex_) = std::make_shared<const std::vector<JsonWebKey>>();

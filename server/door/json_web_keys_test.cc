@@ -130,7 +130,8 @@ TEST_F(JsonWebKeysTest, AFileThatOthersMayWriteIsRefused) {
 
 TEST_F(JsonWebKeysTest, AStartWantsAKeyThatCounts) {
   Put({});
-  EXPECT_THAT(Message(JsonWebKeys::Load(path_).status()), HasSubstr("no key that counts"));
+  EXPECT_THAT(Message(JsonWebKeys::Load(path_).status()),
+              HasSubstr("holds no key of a kind that signs tokens"));
 }
 
 TEST_F(JsonWebKeysTest, AChangedFileIsReadAgainAndABrokenOneChangesNothing) {

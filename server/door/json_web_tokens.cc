@@ -25,7 +25,7 @@ constexpr size_t kGroupsMax = 1024;
 constexpr size_t kGroupBytesMax = 256;
 // Of the keys that could have signed a token without a "kid".
 constexpr size_t kKeysTriedMax = 8;
-// What the clocks of issuer and server may differ by. Not for "exp", which has the grace.
+// The clocks of issuer and server may differ by this. Not for "exp", which has the grace.
 constexpr absl::Duration kLeeway = absl::Minutes(1);
 constexpr double kTimeMax = 253402300799;  // The year 9999.
 // A name that begins so would be another kind of caller in an [[access]] table.
@@ -186,7 +186,7 @@ absl::StatusOr<std::unique_ptr<JsonWebTokens>> JsonWebTokens::Load(
   return absl::WrapUnique(new JsonWebTokens(settings, std::move(keys)));
 }
 
-// What costs little comes first: a stranger shall not have signatures verified by what can be told
+// Cheap checks come first: a stranger shall not have signatures verified by what can be told
 // to be useless.
 absl::StatusOr<TokenIdentity> JsonWebTokens::Verify(std::string_view token) const {
   const std::array<std::string_view, 3> parts = PartsOf(token);

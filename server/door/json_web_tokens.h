@@ -23,7 +23,7 @@ struct TokenIdentity {
   std::string name;
   std::vector<std::string> groups;
   absl::Time expires;         // "exp": no call begins from then on
-  absl::Time ends;            // what runs ends: `expires` and the grace
+  absl::Time ends;            // running calls end: `expires` and the grace
   Sha256Digest thumbprint{};  // of the key that has signed it
 };
 
@@ -54,8 +54,8 @@ class JsonWebTokens {
   // kUnauthenticated: it is no such token, of another issuer or audience, not valid yet or any
   // more, or its signature is of no key that counts. Messages never show the token.
   absl::StatusOr<std::shared_ptr<const TokenIdentity>> Find(std::string_view token) const;
-  // For what runs by a token that Find() has found before. kUnauthenticated: it has ended, or its
-  // key has gone.
+  // For the calls that run by a token of Find(). kUnauthenticated: it has ended, or its key has
+  // gone.
   absl::Status StillValid(const TokenIdentity& identity) const;
   // When the next token that was found ends, or one of the last 2 s did:
   // KnownIdentities::NextEnd().

@@ -1,4 +1,4 @@
-// Callers that were found before, so that what they show is not parsed and verified for each call.
+// Callers that were found before, so that their tokens are not parsed and verified for each call.
 #ifndef H5MIRROR_SERVER_DOOR_KNOWN_IDENTITIES_H_
 #define H5MIRROR_SERVER_DOOR_KNOWN_IDENTITIES_H_
 
@@ -25,8 +25,8 @@ class LivingIdentities {
 
   void Add(const Pointer& identity) { living_.push_back(identity); }
 
-  // The first end after `now`, or one less than 2 s before: who asks every now and then hears of an
-  // identity too that was found and ended between two times.
+  // The first end after `now`, or one less than 2 s before. So a caller that asks once a second
+  // also learns of an identity that was found and ended between two times.
   absl::Time NextEnd(absl::Time now) {
     absl::Time next = absl::InfiniteFuture();
     const auto has_ended = [&](const std::weak_ptr<const Identity>& each) {
@@ -52,7 +52,7 @@ class LivingIdentities {
   std::vector<std::weak_ptr<const Identity>> living_;
 };
 
-// By the digest of what was shown. `Identity::*End` is the time at which what runs by it ends.
+// By the digest of the token. `Identity::*End` is the time at which its running calls end.
 // Thread-safe.
 template <typename Identity, absl::Time Identity::*End>
 class KnownIdentities {
@@ -76,7 +76,7 @@ class KnownIdentities {
     known_.insert_or_assign(digest, std::move(identity));
   }
 
-  // All are looked at again. What runs by them keeps them, and NextEnd() their end.
+  // All are looked at again. Running calls keep theirs, and NextEnd() their ends.
   void Forget() {
     absl::MutexLock lock(&mutex_);
     known_.clear();

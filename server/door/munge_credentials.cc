@@ -30,7 +30,7 @@ absl::Status Refused(std::string_view why) {
   return absl::UnauthenticatedError(StrCat("the credential of munge does not count: ", why));
 }
 
-// What can be told without munged.
+// The checks that need no munged.
 absl::Status CheckForm(std::string_view credential) {
   if (credential.size() <= MungeCredentials::kBytesMax && IsMungeCredential(credential)) {
     return absl::OkStatus();

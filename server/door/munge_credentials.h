@@ -1,6 +1,6 @@
 // Callers by credentials of munge. Each munged decodes a credential once, and a client shows one
-// with many calls: so what was decoded is remembered until it expires. Threads of their own ask
-// munged, which may hang, so that no other thread waits for it, not even the server's end.
+// with many calls. So decoded credentials are remembered until they expire. Threads of their own
+// ask munged, which may hang, so that no other thread waits for it, not even the server's end.
 #ifndef H5MIRROR_SERVER_DOOR_MUNGE_CREDENTIALS_H_
 #define H5MIRROR_SERVER_DOOR_MUNGE_CREDENTIALS_H_
 
@@ -23,7 +23,7 @@ namespace h5mirror::server {
 struct MungeIdentity {
   uid_t uid = 0;
   absl::Time expires = absl::InfinitePast();  // no call begins from then on
-  absl::Time ends = absl::InfinitePast();     // what runs ends
+  absl::Time ends = absl::InfinitePast();     // running calls end
 };
 
 // Thread-safe; its lock is a leaf. Credentials are remembered by their digests.
@@ -32,7 +32,7 @@ class MungeCredentials {
   using Decode = std::function<absl::StatusOr<MungeClaim>(const std::string& credential)>;
   using Found = absl::StatusOr<std::shared_ptr<const MungeIdentity>>;
 
-  // What runs by a credential ends so long after it has expired: the groups of its user, and
+  // Running calls end this long after their credential has expired: the groups of its user, and
   // whether there still is one, are looked at meanwhile.
   static constexpr absl::Duration kGrace = absl::Hours(24);
   // A refusal counts for so long: the same call asks for it twice.
@@ -51,7 +51,7 @@ class MungeCredentials {
   // Does not wait for munged, but for a `then` that is being called.
   ~MungeCredentials();
 
-  // What is known of a credential, without waiting; asks munged, if it is new.
+  // The known user of a credential, without waiting; asks munged if it is new.
   // Errors: kUnauthenticated  it does not count; the message says why, and never shows it.
   //         kUnavailable      munged has not answered yet, does not answer, or too many wait for
   //         it.
@@ -63,7 +63,7 @@ class MungeCredentials {
   // before.
   void Await(std::string_view credential, std::function<void()> then);
 
-  // For what runs by a credential. kUnauthenticated: it has ended.
+  // For calls that run by a credential. kUnauthenticated: it has ended.
   absl::Status StillValid(const MungeIdentity& identity) const;
   // When the next one that was found ends, or one of the last 2 s did; LivingIdentities::NextEnd().
   // Forgets those that have expired. To be called every now and then.

@@ -13,7 +13,7 @@
 namespace h5mirror::server {
 
 // Stands for all users that the server's host has no name for. A user can have 65,536 such uids of
-// its own (subuid(5)), so they share what one user gets.
+// its own (subuid(5)), so they share the place of one user.
 inline constexpr uid_t kNamelessUid = static_cast<uid_t>(-1);  // No process can have it.
 
 struct Peer {

@@ -22,7 +22,7 @@ absl::StatusOr<std::string> ReadNamed(std::string_view key, const std::filesyste
 
 }  // namespace
 
-// What one port has of the pair.
+// One port's part of the pair.
 class ServerCertificate::Port {
  public:
   explicit Port(const ServerCertificate& certificate) : certificate_(certificate) {}

@@ -39,6 +39,9 @@ class ServerCertificate {
   // stays. Logs both; a repeated error once.
   absl::Status Reload();
 
+  // The pair that counts now.
+  KeyAndCertificate current() const { return pair().pem; }
+
   // Credentials for one listening port, which asks for the pair at each handshake. The caller owns
   // them.
   grpc_server_credentials* MakePortCredentials();

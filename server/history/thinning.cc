@@ -18,18 +18,20 @@ constexpr size_t kPlansAtOnce = 16;
 // Versions of one log line.
 constexpr size_t kLoggedVersions = 500;
 
-// The versions that thinning may drop, oldest first.
+// The versions that thinning may drop, oldest first. Those that a group needs stay.
 absl::StatusOr<std::vector<store::VersionNumber>> Untagged(store::File& file, Pause pause) {
   H5M_ASSIGN_OR_RETURN(const store::VersionNumber needed, file.OldestNeeded());
   std::vector<store::VersionNumber> untagged;
   bool newest = true;
+  store::GroupGuard guard;
   for (store::VersionRange range;;) {
     H5M_RETURN_IF_ERROR(pause());
     H5M_ASSIGN_OR_RETURN(const auto versions, file.ListVersions(range, kVersionsAtOnce));
     if (versions.empty()) break;
     range.before = versions.back().version;
     for (const store::VersionInfo& version : versions) {
-      const bool may_go = !newest && version.version < needed && version.tags.empty();
+      const bool is_needed = guard.Keeps(version) || version.version >= needed;
+      const bool may_go = !newest && !is_needed && version.tags.empty();
       if (may_go) untagged.push_back(version.version);
       newest = false;
     }

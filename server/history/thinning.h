@@ -38,7 +38,7 @@ struct ThinRequest {
   std::string rule;
 };
 
-// Thinning for a limit goes this much beyond what is needed, so that it is not needed again at
+// Thinning for a limit goes this much beyond the need, so that it is not needed again at
 // once.
 inline uint64_t ThinningSlack(uint64_t limit_bytes) { return limit_bytes / 16; }
 

@@ -11,15 +11,18 @@
 
 namespace h5mirror::server {
 
-class SnapshotsService::Source {
+class SnapshotsService::Source final : public FileBytes {
  public:
-  explicit Source(SnapshotTable::Pinned held) : snapshot_(std::move(held.snapshot)) {
+  explicit Source(SnapshotTable::Pinned held)
+      : snapshot_(std::move(held.snapshot)), file_id_(held.file_id) {
     Describe(snapshot_->info(), snapshot_->info().time, held.file_id);
     SetWriter(snapshot_->info(), proto_);
+    proto_.set_of_group(snapshot_->info().of_group);
   }
   Source(std::unique_ptr<store::VersionReader> version, const store::FileId& file_id)
-      : version_(std::move(version)) {
+      : version_(std::move(version)), file_id_(file_id) {
     Describe(version_->info(), version_->info().server_time, file_id);
+    proto_.set_of_group(version_->info().group.has_value());
   }
 
   v1::Snapshot& proto() { return proto_; }
@@ -29,6 +32,17 @@ class SnapshotsService::Source {
   }
   absl::Status Read(uint64_t offset, absl::Span<char> out) {
     return snapshot_ != nullptr ? snapshot_->Read(offset, out) : version_->Read(offset, out);
+  }
+  bool is_pinned() const { return snapshot_ != nullptr; }
+  FileBytesInfo bytes_info() const override {
+    FileBytesInfo info{.file_id = file_id_, .size_bytes = size_bytes_};
+    info.cut = proto_.cut();
+    info.version = proto_.version();
+    info.time = FromProto(proto_.server_time());
+    return info;
+  }
+  absl::Status ReadBytes(uint64_t offset, absl::Span<char> out) override {
+    return Read(offset, out);
   }
   absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) {
     return snapshot_ != nullptr ? snapshot_->ReadRanges(ranges, out)
@@ -50,6 +64,7 @@ class SnapshotsService::Source {
 
   const SnapshotTable::SnapshotPtr snapshot_;
   const std::unique_ptr<store::VersionReader> version_;
+  const store::FileId file_id_;
   v1::Snapshot proto_;
   uint64_t size_bytes_ = 0;
 };

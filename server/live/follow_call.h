@@ -33,7 +33,7 @@ class FollowCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   FollowCall(FollowEnvironment environment, v1::FollowFileRequest request);
   ~FollowCall() override;
 
-  // `late`: what a worker must check first.
+  // `late`: the checks for a worker, before all else.
   void Begin(Callers::Ticket ticket, LateCheck late);
   void Refuse(const absl::Status& status);
 

@@ -166,6 +166,7 @@ std::shared_ptr<CutMessages> Publication::MakeMessages(store::CutNumber from,
   snapshot.set_generation(info.generation);
   snapshot.set_file_id(file_id_.data(), file_id_.size());
   SetWriter(info, snapshot);
+  snapshot.set_of_group(info.of_group);
   first.set_file_id(file_id_.data(), file_id_.size());
   first.set_has_writer(has_writer_);
   std::vector<Extent> changed;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/hex.h"
+#include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/live/cut_source.h"
@@ -133,6 +135,25 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
   auto held = table_.Find(request.name(), request.cut(), request.file_id(), request.reader_id());
   if (held && !held->snapshot->expired()) return std::make_unique<Source>(*std::move(held));
   return OpenAgain(request);
+}
+
+absl::StatusOr<std::unique_ptr<FileBytes>> SnapshotsService::OpenBytes(
+    const std::string& name, store::CutNumber cut, std::string_view file_id,
+    const std::string& reader_id) {
+  v1::ReadSnapshotRequest request;
+  request.set_name(name);
+  request.set_cut(cut);
+  request.set_file_id(std::string(file_id));
+  // A reader of its own opens the cut, and is gone at once: one that never closes would hold it
+  // until the next cut.
+  request.set_reader_id(ToByteString(RandomBytes16()));
+  auto source = OpenSource(request);
+  H5M_RETURN_IF_ERROR(source.status());
+  if ((*source)->is_pinned()) {
+    table_.Find(name, (*source)->proto().cut(), (*source)->proto().file_id(), reader_id);
+    table_.Close(name, (*source)->proto().cut(), request.reader_id());
+  }
+  return std::unique_ptr<FileBytes>(*std::move(source));
 }
 
 absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::OpenAgain(

@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "h5mirror/v1/snapshots.grpc.pb.h"
 #include "server/calls/call.h"
 #include "server/calls/fair_pool.h"
+#include "server/calls/file_bytes.h"
 #include "server/live/linked_files.h"
 #include "server/live/publisher.h"
 #include "server/live/snapshot_table.h"
@@ -37,6 +39,16 @@ class SnapshotsService final
   }
   // Lets go of all files. To be called after the server has stopped, before the store is closed.
   void Stop();
+
+  // For a door other than gRPC's: the newest cut of a file; or `cut` of the file `file_id`, as long
+  // as it is pinned or the newest one. One that is no version stays pinned for `reader_id` (16
+  // bytes), for `keep` after the last call that named it, and at most for `keep` after a newer one.
+  // Errors: kOutOfRange  the cut is not held any more; those of Store::OpenFile();
+  //         kNotFound    there is no cut yet.
+  absl::StatusOr<std::unique_ptr<FileBytes>> OpenBytes(const std::string& name,
+                                                       store::CutNumber cut,
+                                                       std::string_view file_id,
+                                                       const std::string& reader_id);
 
   grpc::ServerWriteReactor<grpc::ByteBuffer>* ReadSnapshot(
       grpc::CallbackServerContext* context, const grpc::ByteBuffer* request) override;

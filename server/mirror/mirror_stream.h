@@ -55,8 +55,8 @@ class MirrorStream final : public SessionOutput {
   bool MayRead() const;
   void ArmRead();
   void ResumeReading();
-  // Reads on once the caller's bandwidth has paid for what came. Its window fills meanwhile, so the
-  // client waits too. No thread does.
+  // Reads on once the caller's bandwidth has paid for the bytes that came. Its window fills
+  // meanwhile, so the client waits too. No thread does.
   void HoldBack();
   void StartNext() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // One operation has ended; deletes the stream with the last one.
@@ -71,7 +71,7 @@ class MirrorStream final : public SessionOutput {
   std::shared_ptr<Session> session_;  // set once, on the queue's thread
   bool paused_ = false;               // queue's thread only, as the next two
   bool held_back_ = false;            // by the caller's bandwidth
-  uint64_t place_ = 0;                // of what came last: Callers::Ticket::CountBytes()
+  uint64_t place_ = 0;                // of the last bytes: Callers::Ticket::CountBytes()
   std::atomic<uint64_t> received_bytes_{0};
   Tag request_tag_{this, Operation::kRequest};
   Tag read_tag_{this, Operation::kRead};

@@ -169,6 +169,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void End(Ending ending);
   // The client's own account of itself, for the audit log and for events.
   std::string Account() const;
+  static std::string ReasonOf(const Ending& ending, bool broke);
   // Tells `mirrors` and `events`.
   void TellEnding(const Ending& ending);
   void TellDiverged(const store::FileInfo& info, const std::string& reason);

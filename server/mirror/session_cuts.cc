@@ -25,6 +25,7 @@ absl::Status Session::CheckBarrier(const v1::Barrier& barrier) const {
         StrCat("barrier.size_bytes ", barrier.size_bytes(), " is beyond 2^63-1"));
   }
   H5M_RETURN_IF_ERROR(CheckMetadataPages(barrier));
+  if (barrier.has_group()) H5M_RETURN_IF_ERROR(CheckGroup(barrier.group()));
   return CheckComment(barrier.comment());
 }
 
@@ -36,6 +37,7 @@ absl::StatusOr<store::CutRequest> Session::RequestOf(const v1::Barrier& barrier)
   request.provenance =
       MakeProvenance(writer_, principal_.name, barrier.comment(), FromProto(barrier.client_time()));
   request.local = FromProto(barrier.local());
+  if (barrier.has_group()) request.group = FromProto(barrier.group());
   return request;
 }
 

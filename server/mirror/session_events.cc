@@ -9,6 +9,14 @@ std::string Session::Account() const {
                 writer_.pid());
 }
 
+// For people. `broke`: the stream ended by itself, not by the server.
+std::string Session::ReasonOf(const Ending& ending, bool broke) {
+  if (!broke) return StrCat("the server ended its session: ", ToStd(ending.status.message()));
+  const bool lost = ending.end == store::SessionEnd::kLost;
+  if (lost && !ending.status.ok()) return "its writer's connection broke, and it has not come back";
+  return "its writer ended before all that it had written was here";
+}
+
 void Session::TellEnding(const Ending& ending) {
   const bool lost = ending.end == store::SessionEnd::kLost;
   // One that the server itself ends goes on elsewhere, or after the restart.
@@ -21,9 +29,7 @@ void Session::TellEnding(const Ending& ending) {
   }
   // Else the server has ended it, as of an expired login: the writer lives, and may come back.
   const bool broke = ending.status.ok() || absl::IsCancelled(ending.status);
-  std::string why = "its writer ended before all that it had written was here";
-  if (lost && !ending.status.ok()) why = "its writer's connection broke, and it has not come back";
-  if (!broke) why = StrCat("the server ended its session: ", ToStd(ending.status.message()));
+  const std::string why = ReasonOf(ending, broke);
   if (!environment_.mirrors->Lost(name_, *info, token_, why)) return;
   // A half-close, or a break behind a clean close, makes no version "writer lost", and is no such
   // event either. Nor is the end of a stream whose session goes on: its next one has the lease.

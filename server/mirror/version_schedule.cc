@@ -40,7 +40,10 @@ absl::StatusOr<VersionSchedule> VersionSchedule::Make(const v1::OpenSession& ope
 }
 
 void VersionSchedule::Apply(absl::Time now, bool closes, store::CutRequest& request) {
-  if (request.kind != store::BarrierKind::kCommit) {
+  if (request.group) {
+    // A member whose cut of the group is not kept would leave the others without it.
+    request.kind = store::BarrierKind::kCommit;
+  } else if (request.kind != store::BarrierKind::kCommit) {
     if (every_ == absl::InfiniteDuration() || !HasPassed(every_, counts_from_, now)) return;
     request.kind = store::BarrierKind::kCommit;
   } else if (closes && version_ != 0 && !HasPassed(interval_min_, time_, now)) {

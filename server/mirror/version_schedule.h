@@ -25,10 +25,10 @@ class VersionSchedule {
   }
   store::VersionNumber newest() const { return version_; }
 
-  // Makes a flush a commit if a version is due. Makes a close that comes too soon after the newest
-  // version a durable cut that becomes a version later. `closes`: the barrier is that of a close. A
-  // commit counts from this call on, not from when it is durable, so that a slow disk does not make
-  // more flushes due.
+  // Makes a cut of a group a commit. Makes another flush a commit if a version is due. Makes a
+  // close that comes too soon after the newest version a durable cut that becomes a version later.
+  // `closes`: the barrier is that of a close. A commit counts from this call on, not from when it
+  // is durable, so that a slow disk does not make more flushes due.
   void Apply(absl::Time now, bool closes, store::CutRequest& request);
   // A version is made for another reason.
   void Commits(absl::Time now) { counts_from_ = now; }

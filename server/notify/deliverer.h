@@ -28,8 +28,8 @@ class Deliverer {
 absl::StatusOr<std::unique_ptr<const Deliverer>> MakeDeliverer(const NotifyRule& rule,
                                                                std::string host);
 
-// Whether this machine has what the rule needs: libcurl, the program. kFailedPrecondition says what
-// is missing.
+// Whether this machine has the means of the rule: libcurl, the program. kFailedPrecondition says
+// what is missing.
 absl::Status CheckTools(const NotifyRule& rule);
 
 // A mail with its headers. Exposed for tests.

@@ -58,7 +58,7 @@ class Notifier final : public EventSink {
 // Reads the secret files. Errors: as MakeDeliverer().
 absl::Status CheckSecrets(absl::Span<const NotifyRule> rules);
 
-// For --check-config: this machine has what the rules need. Errors: as CheckTools().
+// For --check-config: this machine has the means of the rules. Errors: as CheckTools().
 absl::Status CheckTools(absl::Span<const NotifyRule> rules);
 
 }  // namespace h5mirror::server

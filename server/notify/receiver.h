@@ -18,7 +18,7 @@
 
 namespace h5mirror::server {
 
-// What became of events, by ReceiverKind. Counts only grow.
+// Delivered, failed and dropped events, by ReceiverKind. Counts only grow.
 struct NotifyCounts {
   struct Results {
     uint64_t delivered = 0;

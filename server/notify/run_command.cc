@@ -33,7 +33,7 @@ constexpr size_t kStuckMax = 8;
 
 absl::Duration Now() { return SystemClock().Monotonic(); }
 
-// What systemd and its watchdog say to us is not for the program.
+// Variables of systemd and its watchdog are not for the program.
 bool IsOurs(std::string_view entry) {
   constexpr std::string_view kNames[] = {"NOTIFY_SOCKET=", "WATCHDOG_PID=", "WATCHDOG_USEC=",
                                          "LISTEN_PID=",    "LISTEN_FDS=",   "LISTEN_FDNAMES="};
@@ -129,7 +129,7 @@ class Spawner {
   posix_spawnattr_t attributes_;
 };
 
-// A program that runs, and what goes in and comes out.
+// A program that runs, with its input and output.
 class Running {
  public:
   Running(pid_t pid, std::string_view input, OwnedFd in, OwnedFd out)
@@ -157,7 +157,7 @@ class Running {
   bool Kill() {
     kill(-pid_, SIGTERM);
     if (TendUntil(Now() + kTermGrace, nullptr)) {
-      kill(-pid_, SIGKILL);  // What it has left of its group.
+      kill(-pid_, SIGKILL);  // The rest of its group.
       return true;
     }
     kill(-pid_, SIGKILL);
@@ -165,7 +165,7 @@ class Running {
   }
   absl::StatusOr<CommandEnd> End() {
     Drain();
-    if (!code_.has_value()) return absl::InternalError("nobody can say how it ended");
+    if (!code_.has_value()) return absl::InternalError("its exit code is not known");
     return CommandEnd{*code_, std::move(output_)};
   }
 

@@ -27,7 +27,7 @@ struct CommandEnd {
 
 // The program gets a process group of its own, no descriptor but the three of its own, and the
 // signals' default actions. After `timeout`, or `cancel`, its group gets SIGTERM, 2 s later
-// SIGKILL. Returns when the program itself has ended, whatever it leaves running.
+// SIGKILL. Returns when the program itself has ended, also if its children run on.
 // This process must ignore SIGPIPE (BlockSignals() does it): a program need not read its input.
 //
 // Errors: kNotFound, kPermissionDenied  the program cannot be started.

@@ -1,4 +1,4 @@
-// What each caller takes of the server, and the [[limits]] tables that say how much it may.
+// Each caller's use of the server, and the [[limits]] tables that bound it.
 //
 // A caller is an issuer and a name: all its connections count together. One without a name is the
 // address that it comes from, or the uid at the other end of a Unix socket. Where there is no
@@ -37,7 +37,7 @@ std::string_view NameOf(LimitKind kind);
 // held back.
 using LimitCounts = std::array<uint64_t, kLimitKindCount>;
 
-// One caller's use, and what its table allows.
+// One caller's use, and the limits of its table.
 struct CallerUse {
   struct Amount {
     uint64_t used = 0;
@@ -59,11 +59,11 @@ class CallerLimits {
   // `clock` must outlive this.
   explicit CallerLimits(Clock& clock) : clock_(clock) {}
 
-  // The tables from now on. What runs goes on, and counts. Slots are kept while there is none.
+  // The tables from now on. Running calls go on, and count. Slots are kept while there is no table.
   void SetRules(std::vector<LimitRule> rules);
   bool is_on() const { return is_on_.load(std::memory_order_acquire); }
 
-  // What a call holds as long as it lasts. Gives it back once, when it goes.
+  // A call's place, as long as it lasts. Given back once, when it goes.
   class Slot {
    public:
     Slot() = default;
@@ -79,7 +79,7 @@ class CallerLimits {
     ~Slot();
 
     bool is_there() const { return account_ != nullptr; }
-    // Counts bytes that have come. Returns their place in the queue of what is over the rate.
+    // Counts bytes that have come. Returns their place in the queue of bytes over the rate.
     uint64_t CountBytes(uint64_t bytes) const;
     // How long until more may be read after what has that place; 0: now. `is_first`: the stream
     // has just got there.
@@ -106,7 +106,7 @@ class CallerLimits {
   // Errors: kResourceExhausted names the limit, the use, the table and the way out. `brake` is then
   // for CallGate::Brake().
   absl::StatusOr<Slot> Enter(const Entrant& entrant, std::shared_ptr<CallBrake>* brake);
-  // Counts a call that runs already, whatever the limits are.
+  // Counts a call that runs already, also beyond the limits.
   Slot Adopt(const Entrant& entrant);
 
   // Of one caller; where nothing is counted, its name alone.

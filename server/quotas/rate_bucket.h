@@ -1,5 +1,5 @@
-// What a caller may do in a second: a token bucket, and a meter of what it did. The rate is passed
-// in each time, so that a new one counts at once.
+// A caller's rate: a token bucket for the allowed one, and a meter of the used one. The rate is
+// passed in each time, so that a new one counts at once.
 #ifndef H5MIRROR_SERVER_QUOTAS_RATE_BUCKET_H_
 #define H5MIRROR_SERVER_QUOTAS_RATE_BUCKET_H_
 
@@ -10,7 +10,7 @@
 
 namespace h5mirror::server {
 
-// Holds what `rate` gives in a second, and begins full: so after a pause a second's worth may come
+// Holds one second of `rate`, and begins full: so after a pause a second's worth may come
 // at once. Pure, not thread-safe. Times are monotonic.
 class RateBucket {
  public:
@@ -51,7 +51,7 @@ class RateBucket {
   absl::Duration filled_;
 };
 
-// What came in the last whole second. Pure, not thread-safe.
+// The amount of the last whole second. Pure, not thread-safe.
 class RateMeter {
  public:
   void Add(uint64_t amount, absl::Duration now) {

@@ -63,7 +63,7 @@ class SpaceCounter {
   std::thread thread_;
 };
 
-// What the removed file counts.
+// The count of a removed file.
 RemovedSpace SpaceOf(const store::RemovedFile& removed);
 
 }  // namespace h5mirror::server

@@ -1,5 +1,6 @@
 // The space that each account of the [[quota]] tables takes: heads, histories and files. A writer
-// asks it before a head grows or a file is made; SpaceCounter brings what is really on the disk.
+// asks it before a head grows or a file is made; SpaceCounter brings the measured sizes on the
+// disk.
 #ifndef H5MIRROR_SERVER_QUOTAS_SPACE_LEDGER_H_
 #define H5MIRROR_SERVER_QUOTAS_SPACE_LEDGER_H_
 
@@ -92,13 +93,13 @@ class SpaceLedger {
   // `from`: the file's name until now; empty: none. Counts nothing.
   absl::Status MayHold(std::string_view name, const SpaceSizes& sizes, std::string_view from);
 
-  // ---- What is so ----
+  // ---- The present state ----
 
   // The file has another name.
   void Moved(std::string_view name, std::string_view new_name);
   // A version of the file has lost a tag, or did not get the one of AddTag().
   void DropTag(std::string_view name);
-  // A measurement of the file begins; what Grow() and AddTag() count from now on may not be in it.
+  // A measurement of the file begins; counts of Grow() and AddTag() from now on may not be in it.
   void BeginMeasure(std::string_view name);
   // Its result; nullopt: there is no such file.
   void Measured(std::string_view name, const std::optional<SpaceSizes>& sizes);
@@ -142,7 +143,7 @@ class SpaceLedger {
   std::optional<SpaceUse> AccountOf(std::string_view name) const;
   // Whether the tags of the file have a limit.
   bool LimitsTags(std::string_view name) const;
-  // What the head of a file takes; 0: it does not count.
+  // The space of a file's head; 0: it does not count.
   uint64_t HeadOf(std::string_view name) const;
 
  private:
@@ -174,7 +175,7 @@ class SpaceLedger {
   };
   // The last growth of a file that was refused.
   struct Refusal {
-    uint64_t head_bytes = 0;  // what the head would have taken
+    uint64_t head_bytes = 0;  // the space that the head would have taken
     uint64_t end_bytes = 0;   // and where it would have ended
   };
 

@@ -1,4 +1,4 @@
-// All of the server that has to do with the [[quota]] tables, and what callers ask of it.
+// The server's side of the [[quota]] tables, and its answers to callers.
 #ifndef H5MIRROR_SERVER_QUOTAS_SPACE_QUOTAS_H_
 #define H5MIRROR_SERVER_QUOTAS_SPACE_QUOTAS_H_
 
@@ -54,7 +54,7 @@ class SpaceQuotas {
   SpaceCounter counter;
 };
 
-// What one writer takes. Not thread-safe. Without quotas all of it is one comparison.
+// The space that one writer takes. Not thread-safe. Without quotas each call is one comparison.
 class WriterSpace {
  public:
   // nullptr: there are none. `quotas` must outlive this.
@@ -70,14 +70,14 @@ class WriterSpace {
   // Before the bytes are written. Errors: as SpaceLedger::Grow().
   absl::Status Write(absl::Span<const Extent> extents);
   void Truncate(uint64_t size_bytes) { end_bytes_ = std::min(end_bytes_, size_bytes); }
-  // It has ended: what it has left is measured.
+  // The writer has ended: its file is measured.
   void End();
 
  private:
   SpaceQuotas* const quotas_;
   std::string name_;        // empty: it has not asked
-  uint64_t end_bytes_ = 0;  // of what counts
-  // Of a new generation: what the old head takes, which it will replace.
+  uint64_t end_bytes_ = 0;  // of the counted bytes
+  // Of a new generation: the space of the old head, which it will replace.
   uint64_t credit_bytes_ = 0;
   uint64_t inside_bytes_ = 0;  // written before the end since the last measurement
 };

@@ -69,13 +69,14 @@ grpc::Status FilesService::ListFiles(grpc::ServerContext* context,
                                      const v1::ListFilesRequest* request,
                                      v1::ListFilesResponse* response) {
   return RunCall(
-      environment_, *context, "ListFiles", AnyFile(Right::kRead),
-      [&](const Principal& principal) { return List(*context, principal, *request, *response); });
+      environment_, *context, "ListFiles", AnyFile(Right::kRead), [&](const Principal& principal) {
+        return List([&] { return context->IsCancelled(); }, principal, *request, *response);
+      });
 }
 
 // A look at each name until there are enough that the caller may read.
 absl::StatusOr<std::vector<store::FileSummary>> FilesService::ListVisible(
-    const grpc::ServerContext& context, const Principal& principal, const std::string& directory,
+    IsCancelled is_cancelled, const Principal& principal, const std::string& directory,
     std::string after, size_t count) {
   // Each step walks the directories from their top: few steps, where most names may be hidden.
   const size_t step = IsNarrowed(environment_.authenticator, principal)
@@ -90,11 +91,11 @@ absl::StatusOr<std::vector<store::FileSummary>> FilesService::ListVisible(
     const bool is_last = files.size() < step;
     if (!files.empty()) after = files.back().name;
     for (store::FileSummary& file : files) {
-      if (visible.size() == count || (is_slow && context.IsCancelled())) break;
+      if (visible.size() == count || (is_slow && is_cancelled())) break;
       if (MayRead(principal, file.name)) visible.push_back(std::move(file));
     }
     if (is_last || visible.size() == count) return visible;
-    if (context.IsCancelled()) return absl::CancelledError("the caller has gone");
+    if (is_cancelled()) return absl::CancelledError("the caller has gone");
   }
 }
 
@@ -113,16 +114,16 @@ absl::StatusOr<std::optional<v1::MirrorStatus>> FilesService::MirrorIn(const std
   return mirror;
 }
 
-absl::Status FilesService::ListInStates(const grpc::ServerContext& context,
-                                        const Principal& principal,
+absl::Status FilesService::ListInStates(IsCancelled is_cancelled, const Principal& principal,
                                         const v1::ListFilesRequest& request, int limit,
                                         v1::ListFilesResponse& response) {
   const std::set<int> states(request.states().begin(), request.states().end());
   std::string after = request.page_token();
   PageBudget budget;
   for (size_t looked_at = 0; looked_at < kFilesMax; looked_at += kStateStep) {
-    H5M_ASSIGN_OR_RETURN(const std::vector<store::FileSummary> files,
-                         ListVisible(context, principal, request.directory(), after, kStateStep));
+    H5M_ASSIGN_OR_RETURN(
+        const std::vector<store::FileSummary> files,
+        ListVisible(is_cancelled, principal, request.directory(), after, kStateStep));
     for (const store::FileSummary& file : files) {
       H5M_ASSIGN_OR_RETURN(std::optional<v1::MirrorStatus> mirror, MirrorIn(states, file.name));
       // Another file may have got the name since it was listed.
@@ -140,13 +141,13 @@ absl::Status FilesService::ListInStates(const grpc::ServerContext& context,
       after = file.name;
     }
     if (files.size() < kStateStep) return absl::OkStatus();
-    if (context.IsCancelled()) return absl::CancelledError("the caller has gone");
+    if (is_cancelled()) return absl::CancelledError("the caller has gone");
   }
   response.set_next_page_token(after);
   return absl::OkStatus();
 }
 
-absl::Status FilesService::List(const grpc::ServerContext& context, const Principal& principal,
+absl::Status FilesService::List(IsCancelled is_cancelled, const Principal& principal,
                                 const v1::ListFilesRequest& request,
                                 v1::ListFilesResponse& response) {
   H5M_RETURN_IF_ERROR(CheckDirectory(request.directory()));
@@ -160,11 +161,11 @@ absl::Status FilesService::List(const grpc::ServerContext& context, const Princi
       request.page_size() == 0 ? kFilesDefault : std::min(request.page_size(), kFilesMax);
   H5M_RETURN_IF_ERROR(CheckStates(request));
   if (request.states_size() > 0) {
-    const absl::Status listed = ListInStates(context, principal, request, limit, response);
+    const absl::Status listed = ListInStates(is_cancelled, principal, request, limit, response);
     return listed.ok() ? listed : NotListed(request.directory(), listed);
   }
   // One more than asked for tells whether there is a next page.
-  auto listed = ListVisible(context, principal, request.directory(), request.page_token(),
+  auto listed = ListVisible(is_cancelled, principal, request.directory(), request.page_token(),
                             static_cast<size_t>(limit) + 1);
   // A directory of which the caller may read nothing is none.
   const bool may_be_hidden =
@@ -196,6 +197,12 @@ absl::StatusOr<v1::FileStatus> FilesService::StatusOf(store::File& file) {
   *status.mutable_mirror() = environment_.mirrors.StatusOf(info);
   status.set_history_notice(environment_.pruner.NoticeOf(file.name()));
   return status;
+}
+
+absl::StatusOr<v1::FileStatus> FilesService::GetStatus(const std::string& name) {
+  H5M_RETURN_IF_ERROR(store::CheckName(name));
+  H5M_ASSIGN_OR_RETURN(const std::shared_ptr<store::File> file, environment_.store.OpenFile(name));
+  return StatusOf(*file);
 }
 
 grpc::Status FilesService::GetFile(grpc::ServerContext* context, const v1::GetFileRequest* request,

@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_SERVER_SERVICES_FILES_SERVICE_H_
 #define H5MIRROR_SERVER_SERVICES_FILES_SERVICE_H_
 
+#include "absl/functional/function_ref.h"
 #include "h5mirror/v1/files.grpc.pb.h"
 #include "server/calls/call.h"
 #include "server/calls/stream_call.h"
@@ -14,6 +15,18 @@ class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1
   // Removed files can be undeleted for `removed_keep`.
   FilesService(const ServiceEnvironment& environment, absl::Duration removed_keep)
       : environment_(environment), removed_keep_(removed_keep) {}
+
+  // ---- For any door. The caller has been admitted, with the right to read. ----
+
+  // True: nobody waits for the answer any more.
+  using IsCancelled = absl::FunctionRef<bool()>;
+  // As ListFiles: the files that `principal` may read.
+  absl::Status List(IsCancelled is_cancelled, const Principal& principal,
+                    const v1::ListFilesRequest& request, v1::ListFilesResponse& response);
+  // As GetFile, without `settle`.
+  absl::StatusOr<v1::FileStatus> GetStatus(const std::string& name);
+
+  // ---- Of gRPC ----
 
   grpc::Status ListFiles(grpc::ServerContext* context, const v1::ListFilesRequest* request,
                          v1::ListFilesResponse* response) override;
@@ -43,15 +56,13 @@ class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1
  private:
   class DigestParts;
 
-  absl::Status List(const grpc::ServerContext& context, const Principal& principal,
-                    const v1::ListFilesRequest& request, v1::ListFilesResponse& response);
   // At most `count` files behind the name `after`.
-  absl::StatusOr<std::vector<store::FileSummary>> ListVisible(const grpc::ServerContext& context,
+  absl::StatusOr<std::vector<store::FileSummary>> ListVisible(IsCancelled is_cancelled,
                                                               const Principal& principal,
                                                               const std::string& directory,
                                                               std::string after, size_t count);
   // The files of a page that are in one of the states that the request names.
-  absl::Status ListInStates(const grpc::ServerContext& context, const Principal& principal,
+  absl::Status ListInStates(IsCancelled is_cancelled, const Principal& principal,
                             const v1::ListFilesRequest& request, int limit,
                             v1::ListFilesResponse& response);
   // Unset: the file is gone, or in none of `states`.

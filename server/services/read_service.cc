@@ -178,6 +178,44 @@ class VersionsService::ReadParts final : public TypedStreamSource<Part> {
   std::optional<MetadataParts<Part, v1::ReadVersionRequest>> ahead_;
 };
 
+// The same bytes for a door other than gRPC's.
+class VersionBytes final : public FileBytes {
+ public:
+  VersionBytes(std::shared_ptr<store::File> file, std::unique_ptr<store::VersionReader> reader)
+      : file_(std::move(file)), reader_(std::move(reader)) {}
+
+  FileBytesInfo bytes_info() const override {
+    const store::VersionInfo& version = reader_->info();
+    return {.file_id = file_->file_id(),
+            .version = version.version,
+            .cut = version.cut,
+            .size_bytes = version.size_bytes,
+            .time = version.server_time};
+  }
+  absl::Status ReadBytes(uint64_t offset, absl::Span<char> out) override {
+    return reader_->Read(offset, out);
+  }
+
+ private:
+  const std::shared_ptr<store::File> file_;  // outlives its reader
+  const std::unique_ptr<store::VersionReader> reader_;
+};
+
+absl::StatusOr<std::unique_ptr<FileBytes>> VersionsService::OpenBytes(
+    const std::string& name, const rpc::VersionSpec& spec) {
+  H5M_ASSIGN_OR_RETURN(auto file, OpenToRead(name));
+  store::VersionNumber number = spec.number;
+  if (number == 0) {
+    const auto found = !spec.tag.empty() ? file->FindVersionTagged(spec.tag)
+                       : spec.at         ? file->FindVersionAt(spec.at->time)
+                                         : file->FindVersionBack(spec.back);
+    H5M_RETURN_IF_ERROR(found.status());
+    number = found->version;
+  }
+  H5M_ASSIGN_OR_RETURN(auto reader, file->OpenVersion(number));
+  return std::make_unique<VersionBytes>(std::move(file), std::move(reader));
+}
+
 StreamReactor* VersionsService::ReadVersion(grpc::CallbackServerContext* context,
                                             const grpc::ByteBuffer* bytes) {
   return StartStream<v1::ReadVersionRequest>(

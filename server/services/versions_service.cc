@@ -116,7 +116,7 @@ absl::Status VersionsService::Find(const v1::FindVersionRequest& request,
                                    v1::FindVersionResponse& response) {
   H5M_ASSIGN_OR_RETURN(const auto file, OpenToRead(request.name()));
   absl::StatusOr<store::VersionInfo> found =
-      absl::InvalidArgumentError("neither back nor at_time nor tag is set");
+      absl::InvalidArgumentError("none of back, at_time, tag and group is set");
   if (request.has_back()) {
     found = file->FindVersionBack(request.back());
   } else if (request.has_at_time()) {
@@ -125,6 +125,9 @@ absl::Status VersionsService::Find(const v1::FindVersionRequest& request,
     found = file->FindVersionAt(time);
   } else if (request.has_tag()) {
     found = file->FindVersionTagged(request.tag());
+  } else if (request.has_group()) {
+    H5M_RETURN_IF_ERROR(CheckGroupId("group", request.group()));
+    found = file->FindVersionOfGroup(FromProto(request.group()));
   }
   H5M_RETURN_IF_ERROR(found.status());
   *response.mutable_version() = ToProto(*found);

@@ -2,8 +2,14 @@
 #ifndef H5MIRROR_SERVER_SERVICES_VERSIONS_SERVICE_H_
 #define H5MIRROR_SERVER_SERVICES_VERSIONS_SERVICE_H_
 
+#include <memory>
+#include <optional>
+#include <string>
+
 #include "h5mirror/v1/versions.grpc.pb.h"
+#include "rpc/version_spec.h"
 #include "server/calls/call.h"
+#include "server/calls/file_bytes.h"
 #include "server/calls/stream_call.h"
 #include "server/state/recent_files.h"
 
@@ -28,6 +34,14 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
   void OnTimer() { recent_.OnTimer(); }
   void Stop() { recent_.Clear(); }
 
+  // For a door other than gRPC's: the version that `spec` names.
+  // Errors: as store::File::FindVersionTagged() and its like, and OpenVersion().
+  absl::StatusOr<std::unique_ptr<FileBytes>> OpenBytes(const std::string& name,
+                                                       const rpc::VersionSpec& spec);
+
+  // As ListVersions, for any door.
+  absl::Status List(const v1::ListVersionsRequest& request, v1::ListVersionsResponse& response);
+
   grpc::Status ListVersions(grpc::ServerContext* context, const v1::ListVersionsRequest* request,
                             v1::ListVersionsResponse* response) override;
   grpc::Status GetVersion(grpc::ServerContext* context, const v1::GetVersionRequest* request,
@@ -41,6 +55,12 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
   grpc::Status RollbackVersion(grpc::ServerContext* context,
                                const v1::RollbackVersionRequest* request,
                                v1::RollbackVersionResponse* response) override;
+  // In version_forks.cc.
+  grpc::Status ForkVersion(grpc::ServerContext* context, const v1::ForkVersionRequest* request,
+                           v1::ForkVersionResponse* response) override;
+  grpc::Status PromoteVersion(grpc::ServerContext* context,
+                              const v1::PromoteVersionRequest* request,
+                              v1::PromoteVersionResponse* response) override;
   // In stats_service.cc.
   grpc::Status GetHistoryStats(grpc::ServerContext* context,
                                const v1::GetHistoryStatsRequest* request,
@@ -75,7 +95,6 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
   absl::StatusOr<std::shared_ptr<store::File>> Open(const std::string& name);
   // Opens a file for calls that readers repeat.
   absl::StatusOr<std::shared_ptr<store::File>> OpenToRead(const std::string& name);
-  absl::Status List(const v1::ListVersionsRequest& request, v1::ListVersionsResponse& response);
   absl::Status Find(const v1::FindVersionRequest& request, v1::FindVersionResponse& response);
   absl::Status Tag(const Principal& principal, const v1::TagVersionRequest& request,
                    v1::TagVersionResponse& response);
@@ -84,6 +103,16 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
   absl::Status Rollback(const grpc::ServerContext& context, const Principal& principal,
                         const v1::RollbackVersionRequest& request,
                         v1::RollbackVersionResponse& response);
+  absl::Status Fork(const grpc::ServerContext& context, const Callers::Ticket& ticket,
+                    const v1::ForkVersionRequest& request, v1::ForkVersionResponse& response);
+  absl::Status Promote(const grpc::ServerContext& context, const Callers::Ticket& ticket,
+                       const v1::PromoteVersionRequest& request,
+                       v1::PromoteVersionResponse& response);
+  // Takes the lease of the file that a promotion goes into. Of a dry run it only looks at it: a
+  // writer must not be kept from it.
+  absl::StatusOr<std::optional<CallLease>> LeaseFor(const grpc::ServerContext& context,
+                                                    const Principal& principal,
+                                                    const v1::PromoteVersionRequest& request);
 
   const ServiceEnvironment environment_;
   RecentFiles recent_;

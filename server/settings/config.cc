@@ -96,6 +96,46 @@ absl::Status CheckLogins(const Config& config) {
   return absl::OkStatus();
 }
 
+std::string OpenAddress(std::string_view key, std::string_view address) {
+  return StrCat(
+      key, " = \"", address, "\" can be reached from the network and wants TLS and tokens: ",
+      "run `h5mirrord init`, then start with the configuration that it writes (tls_cert, ",
+      "tls_key, tokens_file); or listen on 127.0.0.1 or unix:PATH and come in through ssh -L");
+}
+
+absl::Status CheckTls(const Config& config) {
+  if (config.tls_cert.empty() != config.tls_key.empty()) {
+    return absl::InvalidArgumentError(StrCat("tls_cert = \"", config.tls_cert.string(),
+                                             "\" and tls_key = \"", config.tls_key.string(),
+                                             "\": set both or neither"));
+  }
+  if (config.HasClientCertificates() && !config.HasTls()) {
+    return absl::InvalidArgumentError(
+        StrCat("tls_client_ca = \"", config.tls_client_ca.string(),
+               "\": certificates of clients need TLS: set tls_cert and tls_key too"));
+  }
+  if (!config.tls_client_crl.empty() && !config.HasClientCertificates()) {
+    return absl::InvalidArgumentError(
+        StrCat("tls_client_crl = \"", config.tls_client_crl.string(), "\": set tls_client_ca too"));
+  }
+  return absl::OkStatus();
+}
+
+// An address of the network takes TLS, and callers that the server knows.
+absl::Status CheckListeners(const Config& config) {
+  const bool knows_callers = config.HasTokens() || config.HasClientCertificates() ||
+                             config.HasLogins() || config.HasMunge();
+  const bool may_be_open = config.HasTls() && knows_callers;
+  for (const auto* addresses : {&config.listen, &config.http_listen}) {
+    const char* const key = addresses == &config.listen ? "listen" : "http_listen";
+    for (const ListenAddress& address : *addresses) {
+      if (address.reach != Reach::kNetwork || may_be_open) continue;
+      return absl::InvalidArgumentError(OpenAddress(key, address.text));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTogether(const Config& config) {
   if (const absl::Duration lag = config.max_lag * config.tick_len; lag > absl::Hours(24)) {
     return absl::InvalidArgumentError(
@@ -106,33 +146,9 @@ absl::Status CheckTogether(const Config& config) {
     return absl::InvalidArgumentError(
         "root is not set: give --root DIR, or root = \"DIR\" in the configuration file");
   }
-  if (config.tls_cert.empty() != config.tls_key.empty()) {
-    return absl::InvalidArgumentError(StrCat("tls_cert = \"", config.tls_cert.string(),
-                                             "\" and tls_key = \"", config.tls_key.string(),
-                                             "\": set both or neither"));
-  }
-  if (config.HasClientCertificates() && !config.HasTls()) {
-    return absl::InvalidArgumentError(
-        StrCat("tls_client_ca = \"", config.tls_client_ca.string(),
-               "\": certificates of clients take TLS: set tls_cert and tls_key too"));
-  }
-  if (!config.tls_client_crl.empty() && !config.HasClientCertificates()) {
-    return absl::InvalidArgumentError(
-        StrCat("tls_client_crl = \"", config.tls_client_crl.string(), "\": set tls_client_ca too"));
-  }
+  H5M_RETURN_IF_ERROR(CheckTls(config));
   H5M_RETURN_IF_ERROR(CheckLogins(config));
-  const bool knows_callers = config.HasTokens() || config.HasClientCertificates() ||
-                             config.HasLogins() || config.HasMunge();
-  for (const ListenAddress& address : config.listen) {
-    if (address.reach != Reach::kNetwork || (config.HasTls() && knows_callers)) continue;
-    return absl::InvalidArgumentError(
-        StrCat("listen = \"", address.text,
-               "\" can be reached from the network and wants TLS and tokens: ",
-               "run `h5mirrord init`, then start with the configuration that it writes (tls_cert, "
-               "tls_key, ",
-               "tokens_file); or listen on 127.0.0.1 or unix:PATH and come in through ssh -L"));
-  }
-  return absl::OkStatus();
+  return CheckListeners(config);
 }
 
 // The rules of all [[kind]] tables.

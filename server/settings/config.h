@@ -34,6 +34,13 @@ enum class WindowProbe {
   kOff,
 };
 
+// Whether a root may lie where nothing fences a server that was taken for dead
+// (docs/how-to/serve-a-root-on-ceph.md).
+enum class RootFencing {
+  kAuto,  // not on a filesystem that several machines mount
+  kNone,  // anywhere; one server alone will ever serve it
+};
+
 // The free space to leave on the root's file system: bytes, or a part of its size.
 struct MinFree {
   uint64_t bytes = 0;
@@ -47,8 +54,10 @@ struct MinFree {
 };
 
 struct Config {
-  std::filesystem::path root;
+  std::filesystem::path root;  // or the URL of a root in CephFS (ceph/root_url.h)
+  RootFencing root_fencing = RootFencing::kAuto;
   std::vector<ListenAddress> listen;
+  std::vector<ListenAddress> http_listen;  // empty: no HTTP
   uint64_t memory_max_bytes = uint64_t{1} << 30;
   absl::Duration durable_every = absl::Seconds(10);
   uint32_t page_size_bytes = 4096;
@@ -77,7 +86,7 @@ struct Config {
   std::vector<RetentionRule> retention;              // the first that matches counts
   std::vector<AccessRule> access;                    // the same; empty: all callers may do all
   std::vector<LimitRule> limits;                     // the same; empty: nothing is counted
-  std::vector<QuotaRule> quotas;                     // the same; empty: files take what there is
+  std::vector<QuotaRule> quotas;                     // the same; empty: no file has a limit
   std::vector<NotifyRule> notify;                    // each that matches is told
   absl::Duration prune_every = absl::Hours(24);      // 0: never
   MinFree min_free;                                  // not set: nothing is dropped for it
@@ -100,6 +109,7 @@ struct Config {
   std::filesystem::path audit_log;  // empty: none is kept
 
   bool HasTls() const { return !tls_cert.empty(); }
+  bool HasHttp() const { return !http_listen.empty(); }
   bool HasTokens() const { return !tokens_file.empty(); }
   bool HasClientCertificates() const { return !tls_client_ca.empty(); }
   bool HasLogins() const { return !jwt_keys.empty(); }
@@ -158,7 +168,7 @@ absl::Status UnknownTableKey(std::string_view table, const Setting& part,
 std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> names,
                        std::string_view otherwise);
 
-// What is allowed and may not be meant, for the log and --check-config.
+// Settings that are allowed and possibly not meant, for the log and --check-config.
 std::vector<std::string> WarningsOf(const Config& config);
 
 // One "key = value" line for each setting, for --check-config.

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/swmr_fields.h"
+#include "ceph/root_url.h"
 #include "server/settings/config.h"
 #include "server/settings/name_pattern.h"
 
@@ -80,6 +81,14 @@ absl::StatusOr<int> ParseCallerShare(std::string_view text) {
   return percent.ok() ? percent : absl::InvalidArgumentError("must be in 1%..100%");
 }
 
+absl::StatusOr<std::filesystem::path> ParseRoot(std::string_view text) {
+  if (!ceph::IsRootUrl(text)) return ParsePath(text);
+  H5M_ASSIGN_OR_RETURN(const ceph::RootUrl url, ceph::ParseRootUrl(text));
+  return std::filesystem::path(url.ToString());
+}
+
+std::string ShowRoot(const std::filesystem::path& root) { return root.string(); }
+
 absl::StatusOr<std::filesystem::path> ParsePathOrStdout(std::string_view text) {
   if (text == "-") return std::filesystem::path(text);
   return ParsePath(text);
@@ -95,6 +104,11 @@ absl::StatusOr<std::vector<std::string>> ParseNamePatterns(std::string_view text
   return patterns;
 }
 
+absl::StatusOr<std::vector<ListenAddress>> ParseHttpListen(std::string_view text) {
+  if (text.empty()) return std::vector<ListenAddress>();
+  return ParseListenList(text);
+}
+
 std::string ShowListen(const std::vector<ListenAddress>& addresses) {
   std::string listen;
   for (const ListenAddress& address : addresses) {
@@ -106,19 +120,29 @@ std::string ShowListen(const std::vector<ListenAddress>& addresses) {
 std::vector<ConfigKey> MakeKeys() {
   const absl::Duration second = absl::Seconds(1), hour = absl::Hours(1);
   return {
-      {"root", "DIR", "The directory whose files are served. It must exist.", Path(&Config::root)},
+      {"root", "DIR",
+       "The directory whose files are served, or cephfs:/PATH?conf=FILE&id=NAME&fs=NAME. It must "
+       "exist.",
+       ParsedBy(&Config::root, ParseRoot, ShowRoot)},
+      {"root_fencing", "auto|none",
+       "auto: refuse a root on a filesystem that several machines mount; none: serve it, where no "
+       "other server ever will.",
+       OneOf(&Config::root_fencing, {"auto", "none"}, {RootFencing::kAuto, RootFencing::kNone})},
       {"listen", "ADDRESS,...",
        "Addresses to serve: HOST:PORT, [IPV6]:PORT, unix:PATH; port 0 takes a free one. Any but a "
-       "loopback address or a Unix socket wants TLS and tokens.",
+       "loopback address or a Unix socket needs TLS and tokens.",
        ParsedBy(&Config::listen, ParseListenList, ShowListen)},
-      {"memory_max", "SIZE", "Memory that the process may take, whatever clients do.",
+      {"http_listen", "ADDRESS,...",
+       "Addresses for reads of files and versions by HTTP, as for listen. Empty: no HTTP.",
+       ParsedBy(&Config::http_listen, ParseHttpListen, ShowListen)},
+      {"memory_max", "SIZE", "Upper bound of the memory of the process, with any clients.",
        BytesIn(&Config::memory_max_bytes, 64 * kMiB, 4 * kTiB)},
       {"durable_every", "TIME", "A flushed state survives a crash of the server after this long.",
        DurationIn(&Config::durable_every, absl::Milliseconds(100), hour)},
       {"page_size", "SIZE", "Unit of copy-on-write of new files: a power of two.",
        ParsedBy(&Config::page_size_bytes, ParsePageSize, HumanBytes)},
       {"page_compression", "zstd|none",
-       "How pages of older versions are saved; zstd: compressed, where they become an eighth "
+       "How pages of older versions are saved; zstd: compressed, if they become an eighth "
        "smaller.",
        OneOf(&Config::page_compression, {"zstd", "none"},
              {store::PageCompression::kZstd, store::PageCompression::kNone})},
@@ -127,12 +151,12 @@ std::vector<ConfigKey> MakeKeys() {
       {"group", "NAME", "Group of heads and Unix sockets; empty: the process's own.",
        AnyText(&Config::group)},
       {"owner_of_heads", "server|acl",
-       "Who may read a head besides group and mode; acl: also the verified user of this host who "
-       "made the file, by an access list.",
+       "The readers of a head. server: those that its mode gives; acl: also the user of this host "
+       "that made the file, by an access list.",
        ParsedBy(&Config::owner_of_heads, ParseHeadOwner, ShowHeadOwner)},
       {"socket_mode", "OCTAL", "Permissions of Unix sockets.",
        Permissions(&Config::socket_mode_bits)},
-      {"lease_ttl", "TIME", "A writer that is silent for this long loses its file to others.",
+      {"lease_ttl", "TIME", "A writer that is silent for this long loses its lease.",
        DurationIn(&Config::lease_ttl, second, hour)},
       {"max_sessions", "N", "Files that may be written at once.",
        IntIn(&Config::max_sessions, 1, 100000)},
@@ -170,16 +194,16 @@ std::vector<ConfigKey> MakeKeys() {
       {"removed_keep", "TIME", "Removed files can be undeleted for this long, then they are gone.",
        DurationIn(&Config::removed_keep, absl::ZeroDuration(), 100 * 366 * 24 * hour)},
       {"tick_len", "TIME",
-       "Followers of a file get its newest cut once in so much time; without a unit, tenths of a "
-       "second.",
+       "Followers of a file get its newest cut at most once in this time; without a unit, tenths "
+       "of a second.",
        ParsedBy(&Config::tick_len, ParseTick, HumanDuration)},
       {"max_lag", "N", "As snapshot_keep, in ticks, 3 at least; the longer one counts.",
        IntIn(&Config::max_lag, kMaxLagMin, 1'000'000)},
       {"snapshot_keep", "TIME",
-       "A cut that a reader has open can be read for this long after the next one.",
+       "A cut that a reader pins can be read for this long after the next one.",
        DurationIn(&Config::snapshot_keep, second, 24 * hour)},
       {"snapshot_max", "SIZE",
-       "Disk that cuts which readers have open may take, for each file; then the oldest expire.",
+       "Disk space of the pinned cuts of one file; beyond it the oldest expire.",
        BytesIn(&Config::snapshot_max_bytes, 0, 1024 * kTiB)},
       {"prune_every", "TIME",
        "How often the [[retention]] tables of the configuration file are applied; 0: never.",
@@ -200,7 +224,7 @@ std::vector<ConfigKey> MakeKeys() {
        "uri:TEXT${user}TEXT, dns:... or email:...; cn:${user} unless given.",
        ParsedBy(&Config::tls_client_names, ParseNamePatterns,
                 [](const std::vector<std::string>& names) { return absl::StrJoin(names, ","); })},
-      {"tokens_file", "FILE", "Tokens and their rights; when set, every call wants a token.",
+      {"tokens_file", "FILE", "Tokens and their rights; when set, every call needs a token.",
        Path(&Config::tokens_file)},
       {"jwt_keys", "FILE",
        "JWKS of the site's issuer of tokens (JWT): its users log in with `h5mirror login`. Read "
@@ -210,14 +234,14 @@ std::vector<ConfigKey> MakeKeys() {
        AnyText(&Config::jwt_issuer)},
       {"jwt_audience", "TEXT", "The text that must be in the \"aud\" of its tokens.",
        AnyText(&Config::jwt_audience)},
-      {"jwt_user_claim", "NAME", "The claim with the user's name, as \"preferred_username\".",
+      {"jwt_user_claim", "NAME", "The claim with the user's name, such as \"preferred_username\".",
        AnyText(&Config::jwt_user_claim)},
       {"jwt_groups_claim", "NAME", "The claim with the user's groups.",
        AnyText(&Config::jwt_groups_claim)},
-      {"jwt_grace", "TIME", "What runs by a token ends so long after the token has expired.",
+      {"jwt_grace", "TIME", "Sessions and calls end this long after their token has expired.",
        DurationIn(&Config::jwt_grace, absl::ZeroDuration(), 24 * hour)},
       {"munge_socket", "PATH",
-       "The munged of this host, as /run/munge/munge.socket.2; when set, its credentials count.",
+       "The munged of this host, such as /run/munge/munge.socket.2. If set, its credentials count.",
        Path(&Config::munge_socket)},
       {"metrics_listen", "ADDRESS", "Loopback HOST:PORT for Prometheus; empty: no metrics.",
        ParsedBy(&Config::metrics_listen, ParseMetricsListen,

@@ -69,6 +69,28 @@ TEST(ConfigTest, PlainTextOnANetworkAddressIsRefusedWithTheWayOut) {
               AllOf(HasSubstr("0.0.0.0:7447"), HasSubstr("h5mirrord init"), HasSubstr("ssh -L")));
 }
 
+TEST(ConfigTest, HttpIsOffUnlessItIsAskedFor) {
+  EXPECT_FALSE(MakeConfig({{"root", "/data", "test"}})->HasHttp());
+  EXPECT_FALSE(WithSetting("http_listen", "")->HasHttp());
+  const auto config = WithSetting("http_listen", "127.0.0.1:7448,unix:/run/h5m-http");
+  ASSERT_TRUE(config.ok()) << config.status();
+  ASSERT_EQ(config->http_listen.size(), 2u);
+  EXPECT_EQ(config->http_listen[0].port, 7448);
+  EXPECT_FALSE(WithSetting("http_listen", "127.0.0.1").ok());
+}
+
+TEST(ConfigTest, HttpOnANetworkAddressWantsTlsAndTokensToo) {
+  std::vector<Setting> settings = {{"root", "/data", "test"},
+                                   {"http_listen", "0.0.0.0:7448", "test"}};
+  EXPECT_THAT(Message(MakeConfig(settings).status()),
+              AllOf(HasSubstr("http_listen = \"0.0.0.0:7448\""), HasSubstr("h5mirrord init")));
+  settings.push_back({"tls_cert", "c.pem", "test"});
+  settings.push_back({"tls_key", "k.pem", "test"});
+  EXPECT_FALSE(MakeConfig(settings).ok());
+  settings.push_back({"tokens_file", "tokens", "test"});
+  EXPECT_TRUE(MakeConfig(settings).ok());
+}
+
 TEST(ConfigTest, NetworkAddressWithTlsAndTokensIsTaken) {
   std::vector<Setting> settings = {{"root", "/data", "test"},
                                    {"listen", "[::]:7447", "test"},

@@ -8,7 +8,7 @@
 
 namespace h5mirror::server {
 
-// What each means, and what to do then: docs/how-to/be-told.md.
+// Their meanings, and the way out of each: docs/how-to/be-told.md.
 enum class EventKind {
   kWriterLost,      // a writer ended without a clean close
   kDiverged,        // a local file and its mirror have both changed

@@ -1,5 +1,5 @@
-// The [[limits]] tables of the configuration: what one caller may take of a server that others use
-// too.
+// The [[limits]] tables of the configuration: bounds of one caller's use of a server that others
+// use too.
 #ifndef H5MIRROR_SERVER_SETTINGS_LIMIT_RULES_H_
 #define H5MIRROR_SERVER_SETTINGS_LIMIT_RULES_H_
 
@@ -16,7 +16,7 @@ namespace h5mirror::server {
 
 struct Setting;
 
-// Of each caller that it is for, by itself. What is not set is not limited.
+// For each of its callers by itself. A key that is not set limits nothing.
 struct LimitRule {
   std::vector<std::string> users;
   std::vector<std::string> groups;

@@ -122,7 +122,7 @@ absl::Status SetPart(const Setting& table, const Setting& part, NotifyRule& rule
       StrCat(part.source, ": ", part.key, " = \"", Shown(part), "\": ", ToStd(status.message())));
 }
 
-// What is wrong with the table as a whole; empty: nothing.
+// The error of the table as a whole; empty: none.
 std::string_view WrongWith(const Setting& table) {
   const int receivers = static_cast<int>(Has(table, "url")) +
                         static_cast<int>(Has(table, "command")) +

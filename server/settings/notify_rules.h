@@ -1,4 +1,4 @@
-// The [[notify]] tables of the configuration: who is told of events, and how.
+// The [[notify]] tables of the configuration: the receivers of events.
 #ifndef H5MIRROR_SERVER_SETTINGS_NOTIFY_RULES_H_
 #define H5MIRROR_SERVER_SETTINGS_NOTIFY_RULES_H_
 
@@ -36,7 +36,7 @@ struct NotifyRule {
   ReceiverKind kind() const;
   // True: the receiver is to be told of `event` of `file`. An event without a file is of all.
   bool Takes(EventKind event, std::string_view file) const;
-  // Whether both name the same receiver, whatever it is told of and however it is signed.
+  // Whether both name the same receiver, with any events, files and signature.
   bool HasReceiverOf(const NotifyRule& other) const;
   // For logs: "url https://hooks.example", without the path, which may hold a secret.
   std::string Label() const;

@@ -20,7 +20,7 @@ struct QuotaRule {
   // those directories is an account of its own.
   std::string directory;
   uint64_t head_bytes = 0;     // of all heads, without holes; 0: no limit
-  uint64_t history_bytes = 0;  // of what is there for older versions; 0: no limit
+  uint64_t history_bytes = 0;  // of the bytes of older versions; 0: no limit
   uint64_t max_files = 0;      // 0: no limit
   std::string source = {};     // "/etc/h5mirror/h5mirrord.toml:12"
   uint64_t max_tags = 0;       // of all versions of all files; 0: no limit

@@ -1,4 +1,4 @@
-// What a caller may do. No right includes another: a caller has a set of them.
+// The rights of a caller. No right includes another: a caller has a set of them.
 #ifndef H5MIRROR_SERVER_SETTINGS_RIGHTS_H_
 #define H5MIRROR_SERVER_SETTINGS_RIGHTS_H_
 

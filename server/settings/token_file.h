@@ -23,7 +23,7 @@ namespace h5mirror::server {
 using Sha256Digest = std::array<uint8_t, 32>;
 Sha256Digest Sha256(std::string_view text);
 
-// What narrows a token, apart from its rights.
+// The limits of a token, apart from its rights.
 struct TokenLimits {
   std::vector<std::string> files;  // globs; empty: all files
   absl::Time expires = absl::InfiniteFuture();

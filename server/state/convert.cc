@@ -20,6 +20,8 @@ constexpr size_t kNameBytesMax = 256;
 constexpr size_t kTextBytesMax = 4096;
 // Of the tags of one version in an answer: many more than the store allows now.
 constexpr size_t kTagsBytesMax = 256 << 10;
+constexpr int kMembersMax = 4096;
+constexpr size_t kMembersBytesMax = 256 << 10;
 
 v1::PagePlace ToProto(store::PagePlace place) {
   switch (place) {
@@ -72,6 +74,39 @@ store::LocalStat FromProto(const v1::LocalStat& local) {
   return {local.inode(), local.size_bytes(), local.mtime_ns(), local.ctime_ns()};
 }
 
+v1::SourceVersion ToProto(const store::SourceVersion& source) {
+  v1::SourceVersion proto;
+  proto.set_kind(source.kind == store::SourceKind::kFork ? v1::SOURCE_KIND_FORK
+                                                         : v1::SOURCE_KIND_PROMOTION);
+  proto.set_file_id(ToByteString(source.file_id));
+  proto.set_name(source.name);
+  proto.set_version(source.version);
+  proto.set_cut(source.cut);
+  *proto.mutable_server_time() = ToProto(source.time);
+  proto.set_claimed_user(source.claimed_user);
+  proto.set_verified_user(source.verified_user);
+  return proto;
+}
+
+v1::GroupCut ToProto(const store::GroupCut& group) {
+  v1::GroupCut proto;
+  proto.set_group_id(ToByteString(group.id));
+  proto.set_number(group.number);
+  proto.set_whole_number(group.whole_number);
+  for (const std::string& member : group.members) proto.add_member(member);
+  return proto;
+}
+
+store::GroupCut FromProto(const v1::GroupCut& group) {
+  store::GroupCut cut;
+  std::copy_n(group.group_id().begin(), std::min(group.group_id().size(), cut.id.size()),
+              cut.id.begin());
+  cut.number = group.number();
+  cut.whole_number = group.whole_number();
+  cut.members.assign(group.member().begin(), group.member().end());
+  return cut;
+}
+
 v1::Version ToProto(const store::VersionInfo& version) {
   v1::Version proto;
   proto.set_version(version.version);
@@ -97,6 +132,8 @@ v1::Version ToProto(const store::VersionInfo& version) {
     if (tag_bytes > kTagsBytesMax) break;
     proto.add_tags(tag);
   }
+  if (version.source) *proto.mutable_source() = ToProto(*version.source);
+  if (version.group) *proto.mutable_group() = ToProto(*version.group);
   return proto;
 }
 
@@ -158,6 +195,7 @@ v1::FileStatus ToProto(const std::string& name, const store::FileInfo& info,
   proto.set_stage_bytes(static_cast<int64_t>(info.stage_bytes));
   proto.set_history_bytes(static_cast<int64_t>(info.history_bytes));
   if (info.last_check) *proto.mutable_last_check() = ToProto(*info.last_check);
+  if (info.forked_from) *proto.mutable_forked_from() = ToProto(*info.forked_from);
   return proto;
 }
 
@@ -207,6 +245,37 @@ absl::Status CheckOrigin(const v1::Origin& origin) {
 
 absl::Status CheckComment(const std::string& comment) {
   return CheckSize("comment", comment, kTextBytesMax);
+}
+
+absl::Status CheckGroupId(std::string_view field, const v1::GroupCut& group) {
+  if (group.group_id().size() != sizeof(store::GroupCut::id)) {
+    return absl::InvalidArgumentError(
+        StrCat(field, ".group_id has ", group.group_id().size(), " bytes; it has 16"));
+  }
+  if (group.number() >= 1 && group.number() <= kBarrierSeqMax) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(field, ".number ", group.number(), " is not in the range from 1 to 2^63-1"));
+}
+
+absl::Status CheckGroup(const v1::GroupCut& group) {
+  H5M_RETURN_IF_ERROR(CheckGroupId("barrier.group", group));
+  if (group.whole_number() > group.number()) {
+    return absl::InvalidArgumentError(StrCat("barrier.group.whole_number ", group.whole_number(),
+                                             " is beyond number ", group.number()));
+  }
+  size_t bytes = 0;
+  for (const std::string& member : group.member()) {
+    bytes += member.size();
+    if (member.empty() || member.find('\0') != std::string::npos) {
+      return absl::InvalidArgumentError("barrier.group.member has a name that no file has");
+    }
+  }
+  if (group.member_size() >= 1 && group.member_size() <= kMembersMax && bytes <= kMembersBytesMax) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(StrCat("barrier.group.member has ", group.member_size(),
+                                           " names of ", bytes, " bytes; it has 1 to ", kMembersMax,
+                                           ", at most ", kMembersBytesMax, " bytes"));
 }
 
 absl::StatusOr<uint32_t> NegotiateProtocol(const v1::ProtocolRange& client) {

@@ -3,6 +3,7 @@
 #define H5MIRROR_SERVER_STATE_CONVERT_H_
 
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -32,6 +33,9 @@ v1::Origin ToProto(const store::Origin& origin);
 store::Origin FromProto(const v1::Origin& origin);
 v1::LocalStat ToProto(const store::LocalStat& local);
 store::LocalStat FromProto(const v1::LocalStat& local);
+v1::SourceVersion ToProto(const store::SourceVersion& source);
+v1::GroupCut ToProto(const store::GroupCut& group);
+store::GroupCut FromProto(const v1::GroupCut& group);
 v1::Version ToProto(const store::VersionInfo& version);
 v1::PageRun ToProto(const store::PlacedRun& run);
 v1::LeaseHolder ToProto(const LeaseHolder& holder);
@@ -53,6 +57,10 @@ absl::StatusOr<store::BarrierKind> FromProto(v1::BarrierKind kind);
 absl::Status CheckWriter(const v1::Writer& writer);
 absl::Status CheckOrigin(const v1::Origin& origin);
 absl::Status CheckComment(const std::string& comment);
+// kInvalidArgument names the field: an id that has not 16 bytes, numbers out of order, or, of a
+// barrier's group, no members or too many.
+absl::Status CheckGroupId(std::string_view field, const v1::GroupCut& group);
+absl::Status CheckGroup(const v1::GroupCut& group);
 
 // The newest protocol that both sides speak. A client that sets no range speaks 1.
 // kFailedPrecondition: there is none; the message names both ranges.

@@ -83,6 +83,9 @@ class FakeFile final : public store::File {
   absl::StatusOr<store::VersionInfo> FindVersionBack(int64_t) override { return None(); }
   absl::StatusOr<store::VersionInfo> FindVersionAt(absl::Time) override { return None(); }
   absl::StatusOr<store::VersionInfo> FindVersionTagged(std::string_view) override { return None(); }
+  absl::StatusOr<store::VersionInfo> FindVersionOfGroup(const store::GroupCut&) override {
+    return None();
+  }
   absl::StatusOr<store::VersionNumber> Tag(store::VersionNumber, std::string_view,
                                            store::TagMode) override {
     return None();

@@ -60,6 +60,7 @@ class FileCheck {
       // Its cuts were of a file that never came to be: another one has numbers of its own.
       promised_.given.clear();
       promised_.golden.clear();
+      promised_.forked = {};
     }
     const bool pruned = !promised_.droppable.empty();
     if (pruned && choice_ % 2 == 0) H5M_RETURN_IF_ERROR(FinishPrune());
@@ -120,6 +121,7 @@ class FileCheck {
       return Violation(
           StrCat(name_, " is of \"", info->owner, "\", \"", promised_.owner, "\" made it"));
     }
+    H5M_RETURN_IF_ERROR(CheckForked(*info));
     H5M_RETURN_IF_ERROR(CheckVersions("as found"));
     H5M_RETURN_IF_ERROR(CheckTags());
     H5M_RETURN_IF_ERROR(In(file_->WaitApplied(kPatience), StrCat("apply ", name_)));
@@ -130,6 +132,23 @@ class FileCheck {
       if (summary.name == name_) return absl::OkStatus();
     }
     return Violation(name_ + " is not listed");
+  }
+
+  // A fork that is there tells what it is one of, also without its version 1.
+  absl::Status CheckForked(const FileInfo& info) {
+    const auto found = file_->ForkedFrom();
+    H5M_RETURN_IF_ERROR(In(found.status(), StrCat("find what ", name_, " is a fork of")));
+    if (info.forked_from != *found) return Violation(name_ + " tells of two files that it is of");
+    const FilePromises::Forked wanted = promised_.forked;
+    if (found->has_value() != (wanted.version != 0)) {
+      return Violation(name_ + " is a fork, or is none, and should not");
+    }
+    if (!found->has_value()) return absl::OkStatus();
+    if ((*found)->file_id == wanted.file_id && (*found)->version == wanted.version) {
+      return absl::OkStatus();
+    }
+    return Violation(StrCat(name_, " says that it is a fork of ", (*found)->name, "@",
+                            (*found)->version, ", not of version ", wanted.version));
   }
 
   absl::Status CheckGolden(CutNumber cut, std::string_view bytes, const std::string& what) {

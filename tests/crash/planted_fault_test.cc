@@ -46,6 +46,7 @@ struct PlantedStoreFault {
 };
 constexpr PlantedStoreFault kStoreFaults[] = {
     {"newer_pre_image_wins", StoreFault::kNewerPreImageWins, "overwrites"},
+    {"direct_sums_kept", StoreFault::kDirectSumsKept, "ticks_and_syncs"},
     {"freed_before_transaction", StoreFault::kFreedBeforeTransaction, "prune_singles"},
     {"moved_before_dropped", StoreFault::kMovedBeforeDropped, "prune_runs"},
     {"newest_first", StoreFault::kNewestFirst, "prune_order"},

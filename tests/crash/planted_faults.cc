@@ -29,6 +29,11 @@ LieMaker Ignore(Kind kind, const std::string& prefix) {
 bool IsHead(const std::string& name) { return absl::EndsWith(name, ".h5"); }
 bool IsHistory(const std::string& name) { return absl::EndsWith(name, ".h5m"); }
 
+// A fork before its first durable cut.
+bool IsFreshFork(const std::string& name) {
+  return absl::StrContains(name, "fork") && absl::StartsWith(BaseName(name), "gen-");
+}
+
 // The calls of one kind on files and directories whose name `is` says.
 LieMaker IgnoreWhere(Kind kind, bool (*is)(const std::string& name)) {
   return [=]() -> FaultEnv::Lie {
@@ -85,6 +90,19 @@ LieMaker IgnoreSyncsAfterTheFirst(const std::string& prefix) {
   };
 }
 
+// Of the stage the newest segment alone is synced.
+LieMaker IgnoreSyncsOfEarlierStage() {
+  return []() -> FaultEnv::Lie {
+    auto newest = std::make_shared<std::string>();
+    return [=](const FaultDisk& disk, const FaultChange& change) {
+      if (NamesStage(change)) *newest = change.name;
+      if (change.kind != Kind::kSync) return false;
+      const std::string name = BaseName(disk.NameOf(change.node));
+      return absl::StartsWith(name, "stage-") && name != *newest;
+    };
+  };
+}
+
 // All syncs, as with a cache that nobody told to be written.
 LieMaker IgnoreAllSyncs() {
   return []() -> FaultEnv::Lie {
@@ -100,6 +118,7 @@ const std::vector<PlantedFault>& AllPlantedFaults() {
   static const std::vector<PlantedFault>& all = *new std::vector<PlantedFault>{
       // Each sync of the order in docs/design/030-order-of-writes.md left out.
       {"stage_not_synced", Ignore(Kind::kSync, "stage-"), "overwrites"},
+      {"earlier_segments_not_synced", IgnoreSyncsOfEarlierStage(), "overwrites_in_small_segments"},
       {"stage_name_not_synced", IgnoreHistorySyncAfter(NamesStage), "overwrites"},
       {"index_commit_not_synced", Ignore(Kind::kSync, "index-wal"), "overwrites"},
       {"index_synced_only_once", IgnoreSyncsAfterTheFirst("index"), "overwrites"},
@@ -109,6 +128,8 @@ const std::vector<PlantedFault>& AllPlantedFaults() {
       {"pages_name_not_synced", IgnoreHistorySyncAfter(NamesPages), "overwrites"},
       {"direct_bytes_not_synced", Ignore(Kind::kSync, "gen-"), "first_versions"},
       {"head_not_synced", IgnoreWhere(Kind::kSync, IsHead), "growth"},
+      {"head_of_a_fork_not_synced", IgnoreWhere(Kind::kSync, IsFreshFork), "forks"},
+      {"promotion_not_synced", Ignore(Kind::kSync, "stage-"), "promotions"},
       {"sums_not_synced", Ignore(Kind::kSync, "sums-"), "overwrites"},
       {"old_head_name_not_synced", IgnoreHistorySyncAfter(NamesOldHead), "recreation"},
       {"head_name_not_synced", IgnoreWhere(Kind::kSyncDirectory, IsHeadsDirectory),

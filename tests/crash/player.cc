@@ -15,6 +15,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& optio
   store_options.root = "/";
   store_options.page_size_bytes = options.page_size_bytes;
   store_options.memory_max_bytes = options.memory_max_bytes;
+  store_options.stage_segment_bytes = options.stage_segment_bytes;
   store_options.page_compression = options.page_compression;
   store_options.background_threads = background_threads;
   store_options.durable_every = absl::Hours(1);
@@ -113,6 +114,12 @@ std::string Player::RandomBytes(uint64_t size) {
     bytes[i] = kind == 1 && i >= 16 ? bytes[i - 16] : static_cast<char>(random_());
   }
   return bytes;
+}
+
+std::array<uint8_t, 16> Player::RandomId() {
+  std::array<uint8_t, 16> id{};
+  for (uint8_t& byte : id) byte = static_cast<uint8_t>(random_());
+  return id;
 }
 
 void Player::Begin(const std::string& file, SessionStart start) {
@@ -219,28 +226,34 @@ void Player::Rollback(const std::string& file, VersionNumber version) {
   if (opened == nullptr) return;
   auto target = opened->GetVersion(version);
   if (!Ok(target.status())) return;
-  Bytes wanted;
-  {
-    absl::MutexLock lock(&mutex_);
-    FilePromises& promised = promises_.files[file];
-    wanted = promised.GoldenOf(target->cut);
-    promised.attempts.push_back(wanted);
-  }
-  std::array<uint8_t, 16> request{};
-  for (uint8_t& byte : request) byte = static_cast<uint8_t>(random_());
-  auto made = opened->Rollback(version, {}, request);
+  const Bytes wanted = GoldenOf(file, target->cut);
+  Attempt(file, wanted);
+  const auto made = opened->Rollback(version, {}, RandomId());
   const size_t changes = env_.change_count();
   if (!Ok(made.status())) return;
-  newest_[file] = *wanted;
-  {
-    absl::MutexLock lock(&mutex_);
-    FilePromises& promised = promises_.files[file];
-    promised.attempts.pop_back();
-    promised.golden[made->cut] = wanted;
-    promised.given.push_back({made->cut, changes});
-    promised.acked.push_back({made->cut, made->version, changes});
-  }
+  NoteMade(file, wanted, *made, changes);
   Settle(file);
+}
+
+Bytes Player::GoldenOf(const std::string& file, CutNumber cut) {
+  absl::MutexLock lock(&mutex_);
+  return promises_.files[file].GoldenOf(cut);
+}
+
+void Player::Attempt(const std::string& file, const Bytes& wanted) {
+  absl::MutexLock lock(&mutex_);
+  promises_.files[file].attempts.push_back(wanted);
+}
+
+void Player::NoteMade(const std::string& file, const Bytes& wanted, const VersionInfo& made,
+                      size_t changes) {
+  newest_[file] = *wanted;
+  absl::MutexLock lock(&mutex_);
+  FilePromises& promised = promises_.files[file];
+  promised.attempts.pop_back();
+  promised.golden[made.cut] = wanted;
+  promised.given.push_back({made.cut, changes});
+  promised.acked.push_back({made.cut, made.version, changes});
 }
 
 void Player::Abandon() {

@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_TESTS_CRASH_PLAYER_H_
 #define H5MIRROR_TESTS_CRASH_PLAYER_H_
 
+#include <array>
 #include <climits>
 #include <cstdint>
 #include <map>
@@ -23,6 +24,7 @@ namespace h5mirror::store {
 struct PlayOptions {
   uint32_t page_size_bytes = 1024;
   uint64_t memory_max_bytes = uint64_t{64} << 20;
+  uint64_t stage_segment_bytes = uint64_t{64} << 30;
   PageCompression page_compression = PageCompression::kZstd;
 };
 
@@ -84,6 +86,10 @@ class Player {
   void Undelete(const std::string& file, const std::string& new_name);
   // Takes all that was removed away for good. `file` is one of those; no step may name it again.
   void Purge(const std::string& file);
+  // Makes the file `new_name`, which no step has named, of a version (0: the newest) of `file`.
+  void Fork(const std::string& file, VersionNumber version, const std::string& new_name);
+  // Makes the newest version of `fork` the newest one of `file`, which is as the fork last knew it.
+  void Promote(const std::string& fork, const std::string& file);
   // Opens `version` and keeps it open. ReadOn() reads the next page of each that is open,
   // FinishExport() what is left of them, whatever happened in between.
   void BeginExport(const std::string& file, VersionNumber version);
@@ -145,10 +151,19 @@ class Player {
   void RandomTag(const std::string& file);
   void RandomPrune(const std::string& file);
   void RandomName(const std::string& file);
+  void RandomFork(const std::string& file);
   // Of a version that was not dropped; 0 where that is none.
   VersionNumber RandomVersion(const std::string& file);
   void CutAndWait(const std::string& file, BarrierKind kind);
+  // The bytes of `file` at that cut.
+  Bytes GoldenOf(const std::string& file, CutNumber cut) ABSL_LOCKS_EXCLUDED(mutex_);
+  // A call is about to make a version of `file` with the bytes `wanted`, or to fail.
+  void Attempt(const std::string& file, const Bytes& wanted);
+  // It has made `made`, when the disk had seen `changes`.
+  void NoteMade(const std::string& file, const Bytes& wanted, const VersionInfo& made,
+                size_t changes);
   std::string RandomBytes(uint64_t size);
+  std::array<uint8_t, 16> RandomId();
 
   FaultEnv& env_;
   std::mt19937_64 random_;
@@ -161,6 +176,7 @@ class Player {
   std::map<std::string, std::string> removals_;  // ids of those that were removed
   std::map<std::string, std::unique_ptr<Writer>> writers_;
   std::map<std::string, std::string> newest_;  // the content at the newest cut
+  int fork_count_ = 0;                         // of RandomFork()
   std::vector<Export> exports_;
   std::vector<Step> steps_;
   absl::Status status_;

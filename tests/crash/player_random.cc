@@ -47,11 +47,19 @@ void Player::RandomName(const std::string& file) {
   NameOf(file) == FilePromises::kRemoved ? Undelete(file, name) : Move(file, name);
 }
 
+void Player::RandomFork(const std::string& file) {
+  constexpr int kForksMax = 2;  // that nobody writes, and each check reads
+  const VersionNumber version = RandomVersion(file);
+  if (version == 0 || fork_count_ == kForksMax) return;
+  Fork(file, version, StrCat("f/fork-", fork_count_++, ".h5"));
+}
+
 void Player::RandomStep(const std::string& file) {
   if (!status_.ok()) return;
   const double page = static_cast<double>(Random(kPagesMax * 8)) / 8;
   const double count = 0.1 + static_cast<double>(Random(24)) / 8;
   if (Random(12) == 0) return RandomPrune(file);
+  if (Random(24) == 0) return RandomFork(file);
   if (!writers_.contains(file)) {
     if (Random(8) == 0) return RandomName(file);
     if (Random(4) == 0) {

@@ -101,7 +101,8 @@ Promises Promises::At(size_t change_count) const {
                         AckedUntil(file.tag_changes, change_count),
                         DroppableAt(file.droppable, change_count),
                         AckedUntil(file.name_changes, change_count),
-                        file.owner};
+                        file.owner,
+                        file.forked};
   }
   then.tokens = Until(tokens, change_count);
   return then;

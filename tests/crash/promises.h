@@ -65,6 +65,12 @@ struct FilePromises {
   // Of a file that a session made. One that was there before has none.
   static constexpr char kWriter[] = "unix:writer";
   std::string owner = kWriter;
+  // What it began as a fork of. No prune drops that.
+  struct Forked {
+    FileId file_id{};
+    VersionNumber version = 0;  // 0: it is no fork
+  };
+  Forked forked = {};
   // What a session says that makes it, in a scenario or in a check.
   LocalAccess Local() const { return {0640, std::nullopt, owner}; }
 

@@ -14,6 +14,8 @@ inline constexpr PlayOptions kLargePages{.page_size_bytes = 4096};
 inline constexpr PlayOptions kPlainPages{.page_compression = PageCompression::kNone};
 // So little that every index of staged bytes goes to disk.
 inline constexpr PlayOptions kNoMemory{.memory_max_bytes = 1};
+// A cut lies in several segments of the stage.
+inline constexpr PlayOptions kSmallSegments{.stage_segment_bytes = 2500};
 
 // One version with all of `pages` new.
 inline void OneVersion(Player& player, const std::string& file, double pages,

@@ -208,6 +208,22 @@ void SeveralWriters(Player& player) {
   for (const char* file : files) player.WaitApplied(file);
 }
 
+// More files than indexes may be open: each is closed and opened again between its transactions.
+void ManyFiles(Player& player) {
+  const char* files[] = {"a.h5", "b.h5", "c.h5", "d.h5", "e.h5", "f.h5"};
+  for (const char* file : files) OneVersion(player, file, 4);
+  for (const char* file : files) player.Begin(file);
+  for (int i = 0; i < 2; ++i) {
+    for (const char* file : files) {
+      Overwrite(player, file, 4, 2);
+      player.Commit(file);
+    }
+  }
+  for (const char* file : files) player.End(file);
+  for (const char* file : files) player.Rollback(file, 1);
+  for (const char* file : files) player.WaitApplied(file);
+}
+
 void AnyLife(Player& player) {
   for (int i = 0; i < 60; ++i) player.RandomStep(player.Random(3) ? "x.h5" : "d/y.h5");
 }
@@ -219,8 +235,10 @@ std::vector<Scenario> WriterScenarios() {
       {"first_versions", FirstVersions, {}},
       {"overwrites", Overwrites, {}},
       {"overwrites_of_small_pages", Overwrites, kSmallPages},
+      {"overwrites_in_small_segments", Overwrites, kSmallSegments},
       {"ticks_and_syncs", TicksAndSyncs, {}},
       {"lost_writers", LostWriters, {}},
+      {"lost_writers_in_small_segments", LostWriters, kSmallSegments},
       {"truncate_and_regrow", TruncateAndRegrow, {}},
       {"truncate_large_pages", TruncateAndRegrow, kLargePages},
       {"shrinks_before_it_is_durable", ShrinksBeforeItIsDurable, {}},
@@ -231,8 +249,10 @@ std::vector<Scenario> WriterScenarios() {
       {"closed_before_applied", ClosedBeforeApplied, {}, Pace::kConcurrent},
       {"plain_files", PlainFiles, {}},
       {"several_writers", SeveralWriters, {}, Pace::kConcurrent},
+      {"many_files", ManyFiles, kNoMemory},
       {"any_life", AnyLife, {}, Pace::kConcurrent},
       {"any_life_without_memory", AnyLife, kNoMemory, Pace::kConcurrent},
+      {"any_life_in_small_segments", AnyLife, kSmallSegments, Pace::kConcurrent},
       {"any_life_of_small_pages", AnyLife, kSmallPages, Pace::kConcurrent},
       {"any_life_of_plain_pages", AnyLife, kPlainPages, Pace::kConcurrent},
   };
@@ -241,7 +261,8 @@ std::vector<Scenario> WriterScenarios() {
 const std::vector<Scenario>& AllScenarios() {
   static const std::vector<Scenario>& all = *new std::vector<Scenario>([] {
     std::vector<Scenario> scenarios;
-    for (auto* part : {WriterScenarios, HistoryScenarios, PruneScenarios, NameScenarios}) {
+    for (auto* part :
+         {WriterScenarios, HistoryScenarios, PruneScenarios, NameScenarios, ForkScenarios}) {
       std::vector<Scenario> some = part();
       std::move(some.begin(), some.end(), std::back_inserter(scenarios));
     }

@@ -22,6 +22,7 @@ std::vector<Scenario> WriterScenarios();
 std::vector<Scenario> HistoryScenarios();
 std::vector<Scenario> PruneScenarios();
 std::vector<Scenario> NameScenarios();
+std::vector<Scenario> ForkScenarios();
 
 const std::vector<Scenario>& AllScenarios();
 std::vector<std::string> ScenarioNames();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "onion_store/index/version_index.h"
+#include "onion_store/pages/direct_sums.h"
 
 namespace h5mirror::store {
 namespace {
@@ -29,9 +30,17 @@ std::vector<const PageRun*>
 FaultyOwnersOf(absl::Span<const PageRun> runs, uint64_t first, uint64_t count) __asm__(
     "__wrap__ZN8h5mirror5store8OwnersOfEN4absl7debian34SpanIKNS0_"
     "7PageRunEEEmm");
+void RealForget(DirectSums* sums,
+                Extent bytes) __asm__("__real__ZN8h5mirror5store10DirectSums6ForgetENS_6ExtentE");
+void FaultyForget(DirectSums* sums,
+                  Extent bytes) __asm__("__wrap__ZN8h5mirror5store10DirectSums6ForgetENS_6ExtentE");
 
 uint32_t FaultyCrc32cExtend(uint32_t crc, std::string_view data) {
   return IsPlanted(StoreFault::kChecksumsNotCompared) ? 0 : RealCrc32cExtend(crc, data);
+}
+
+void FaultyForget(DirectSums* sums, Extent bytes) {
+  if (!IsPlanted(StoreFault::kDirectSumsKept)) RealForget(sums, bytes);
 }
 
 std::vector<const PageRun*> FaultyOwnersOf(absl::Span<const PageRun> runs, uint64_t first,

@@ -11,6 +11,7 @@ enum class StoreFault : uint8_t {
   kNone,
   kChecksumsNotCompared,  // all checksums are equal
   kNewerPreImageWins,  // of the rows of a page the last counts, not the first at or after a version
+  kDirectSumsKept,     // sums of direct writes count after other bytes have come over them
   // Of a prune; see docs/design/032-pruning.md.
   kFreedBeforeTransaction,  // a segment goes before the rows that name it point elsewhere
   kMovedBeforeDropped,      // rows go to older versions before their own is gone

@@ -1,6 +1,8 @@
 """Users by certificates of the site's own authority: the plugin, the tools, and the end of revoked ones."""
 
+import http.client
 import os
+import ssl
 import subprocess
 
 import pytest
@@ -76,7 +78,8 @@ class Lab:
         self.site = Site(directory, tables=TABLES, options={
             "tls_cert": keys / "server.pem", "tls_key": keys / "server.key",
             "tls_client_ca": self.authority.directory / "ca.pem", "tls_client_crl": self.authority.directory / "crl.pem",
-            "tls_client_names": "uri:spiffe://site/user/${user}"})
+            "tls_client_names": "uri:spiffe://site/user/${user}", "http_listen": "127.0.0.1:0"})
+        self.keys = keys
         self.homes = {}
         for name in ("anna", "bob", "nobody"):
             home = self.homes[name] = directory / name
@@ -91,6 +94,23 @@ class Lab:
     def run(self, user: str, *arguments):
         return run(self.command(*arguments), self.site.logs, timeout=60, name="h5mirror", cwd=self.homes[user],
                    env=hdf5.plain_env(HOME=str(self.homes[user])))
+
+    def https(self, user: str, **settings) -> http.client.HTTPSConnection:
+        """A connection for HTTP, with the user's certificate if there is one."""
+        context = ssl.create_default_context(cafile=self.keys / "ca.pem")
+        client = self.homes[user] / ".config" / "h5mirror"
+        if (client / "client.pem").exists():
+            context.load_cert_chain(client / "client.pem", client / "client.key")
+        return http.client.HTTPSConnection("localhost", self.site.server.http_port, context=context, timeout=60)
+
+    def ask(self, user: str, path: str) -> tuple[int, bytes]:
+        connection = self.https(user)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
 
     def write(self, user: str) -> None:
         """A program of the user under the plugin, which knows of no certificate."""
@@ -145,3 +165,45 @@ def test_another_authority_is_nobody(lab, tmp_path):
     Authority(tmp_path / "stranger").certify("anna", lab.homes["anna"])
     refused = lab.run("anna", "--timeout", "5", "log", "home/anna/a.h5")
     assert refused.code != 0, refused.describe()
+
+
+def test_certificates_count_over_http(lab, tmp_path):
+    lab.write("anna")
+    path = "/f/home/anna/a.h5"
+    status, body = lab.ask("anna", path)
+    assert status == 200 and body.startswith(b"\x89HDF")
+    assert lab.ask("bob", path)[0] == 200
+    assert lab.ask("bob", "/f/home/nobody/a.h5")[0] == 404
+    assert lab.ask("nobody", path)[0] == 401
+    lab.authority.revoke(lab.homes["bob"] / ".config" / "h5mirror" / "client.pem")
+    os.kill(lab.site.server.pid, 1)
+    wait_until(lambda: lab.ask("bob", path)[0] == 401, "a revoked certificate counts over HTTP", 60)
+    assert lab.ask("anna", path)[0] == 200
+    Authority(tmp_path / "stranger").certify("anna", lab.homes["anna"])
+    assert lab.ask("anna", path)[0] == 401
+
+
+def test_http_takes_a_renewed_certificate(lab):
+    lab.write("anna")
+
+    def served() -> bytes:
+        connection = lab.https("anna")
+        connection.connect()
+        certificate = connection.sock.getpeercert(binary_form=True)
+        connection.close()
+        return certificate
+
+    old = served()
+    events = lab.https("anna")
+    events.request("GET", "/v1/files/home/anna/a.h5/events")
+    stream = events.getresponse()
+    assert stream.readline().startswith(b"event: state")
+    run([paths.BIN / "h5mirrord", "init", "--dir", lab.keys, "--host", "localhost"], lab.site.logs).ok()
+    os.kill(lab.site.server.pid, 1)
+    wait_until(lambda: served() != old, "HTTP goes on with the old certificate", 60)
+    # What was open before goes on.
+    seen = b""
+    while not seen.endswith(b": \n"):
+        seen = stream.readline()
+        assert seen, "the stream has ended"
+    events.close()

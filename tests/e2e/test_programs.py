@@ -103,16 +103,6 @@ def test_files_outside_the_client_root_pass_through(site, tmp_path):
     assert not list(site.root.rglob("outside*"))
 
 
-def test_members_of_a_family_are_mirrored_each_by_itself(both):
-    both.py("""
-        with h5py.File("part%d.h5", "w", driver="family", memb_size=1 << 20) as f:
-            f["d"] = np.arange(300_000)
-    """)
-    for name in ("part0.h5", "part1.h5", "part2.h5"):
-        assert filecmp.cmp(both.head(name), both.local(name), shallow=False), name
-        assert both.versions(name) == [1]
-
-
 def test_a_plugin_directory_alone_changes_no_error(both):
     """After an open that failed HDF5 loads every plugin that it finds, and then tells of the open."""
     script = both.script("""

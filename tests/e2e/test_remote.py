@@ -253,14 +253,17 @@ def test_a_server_that_starts_again_in_the_middle_is_no_matter(remote):
     """)
 
 
+@pytest.mark.site(options={"durable_every": "1h"})
 def test_creating_a_file_of_others_again_outlives_a_crash_of_the_server_before_it_is_durable(remote):
     """The server forgets the new generation, and has the old one, of another origin."""
     site = remote.site
     site.py('h5py.File("mirrored.h5", "w")["old"] = 1')
     writer = remote.start('f = h5py.File("mirrored.h5", "w"); f["new"] = 2; f.flush()', timeout="20s")
+    writer.signal(signal.SIGSTOP)  # Else it may have come back before the reader looks.
     site.server.kill9()
     site.server.start()
     assert remote.py('print(sorted(h5py.File("mirrored.h5", "r")))') == "['old']"
+    writer.signal(signal.SIGCONT)
     assert writer.ask("f['newer'] = 3; f.flush()") == "done"
     assert remote.py('print(sorted(h5py.File("mirrored.h5", "r")))') == "['new', 'newer']"
     assert writer.ask("f.close()") == "done"

@@ -468,3 +468,35 @@ def test_reading_takes_read_and_writing_takes_write(tmp_path):
         hidden = restore("home/news/a.h5@1:/x", "--into", out, "--replace")
         assert hidden.code == 3, hidden.describe()
         assert b"/x" in hdf5.dump(out, "-n")
+
+
+def test_python_restores_and_tells_what_came(package):
+    out = package.py("""
+    import asyncio, h5py, h5mirror.aio
+    with h5py.File("run.h5", "w", driver="h5mirror", config=CONFIG) as f:
+        f["entry/d"] = np.arange(100.0)
+        f["entry/d"].attrs["units"] = "K"
+    with h5py.File("run.h5", "a", driver="h5mirror", config=CONFIG) as f:
+        f["entry/d"][:] = 0
+        f["entry/d"].attrs["units"] = "C"
+    os.remove("run.h5")
+    shown = h5mirror.restore(URL + "@1", "/entry/d", to="/entry/before", dry_run=True)
+    print(shown.kind, shown.path, shown.version, shown.is_dry_run, len(h5mirror.versions(URL)))
+    came = h5mirror.restore(URL + "@1", "/entry/d", to="/entry/before", comment="as it was")
+    print(came.kind, came.objects, came.attributes, came.from_version, came.version, came.replaced_kind, came.lost_references)
+    print(h5mirror.versions(URL)[-1].comment)
+    attempts = {"there": lambda: h5mirror.restore(URL + "@1", "/entry/d"), "path": lambda: h5mirror.restore(URL + "@1", "entry"),
+                "none": lambda: h5mirror.restore(URL + "@1", "/none"), "version": lambda: h5mirror.restore(URL + "@9", "/entry/d")}
+    for name, attempt in attempts.items():
+        try:
+            attempt()
+        except Exception as error:
+            print(name, type(error).__name__, getattr(error, "errno", None))
+    units = asyncio.run(h5mirror.aio.restore(URL + "@1", "/entry/d", attributes=["units"], replace=True))
+    print(units.attributes, units.version)
+    with h5mirror.open(URL) as f:
+        print(f["entry/before"][99], f["entry/d"][99], f["entry/d"].attrs["units"])
+    """, first="import h5mirror\nimport numpy as np")
+    assert out.splitlines() == [
+        "dataset /entry/before None True 2", "dataset 1 1 1 3 None ()", "as it was", "there OSError 16", "path ValueError None",
+        "none FileNotFoundError 2", "version FileNotFoundError 2", "1 4", "99.0 0.0 K"], out

@@ -89,6 +89,16 @@ def test_a_limit_thins_and_then_stops_and_goes_on(bare_site):
     assert site.versions("run.h5")[-1] == newest + 1
 
 
+def fill(root, size):
+    """Writes a file of `size` bytes below `root`, no faster than histories there give way to it."""
+    filler = root / "filler"
+    with open(filler, "wb", buffering=0) as file:
+        for _ in range(size >> 20):
+            wait_until(lambda: shutil.disk_usage(root).free > 4 << 20, "histories do not give way", 30)
+            file.write(b"x" * (1 << 20))
+    return filler
+
+
 @pytest.mark.limit(200)
 def test_a_small_disk_makes_histories_give_way_before_a_writer_fails(tmp_path):
     with mounts.tmpfs(tmp_path / "small", "64m") as resize:
@@ -107,8 +117,7 @@ def test_a_small_disk_makes_histories_give_way_before_a_writer_fails(tmp_path):
             assert number_in(site, "run.h5", versions[-1]) >= 90
             assert "min_free" in site.server.log(), site.server.log_tail()
 
-            filler = site.root / "filler"
-            filler.write_bytes(b"x" * (40 << 20))
+            filler = fill(site.root, 44 << 20)
             wait_until(lambda: (site.status("run.h5")["history_notice"] or "").startswith("stopped"),
                        "history does not stop", 30)
             newest = site.versions("run.h5")[-1]

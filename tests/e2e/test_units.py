@@ -1,15 +1,22 @@
 """The units as they are shipped, under systemd itself: what docs/how-to/install-a-server.md says of them, with a `group`."""
 
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from harness import paths
+from harness.fits import FITS, installed  # noqa: F401
 from harness.installed import copy_h5py, install
 from harness.machine import Machine, may_boot
 
 WRITER = "import h5py, sys; f = h5py.File(sys.argv[1], 'a'); f[sys.argv[2]] = [1] * 1000; f.close()"
+
+
+PAGE_NEEDS = ("aiohappyeyeballs", "aiohttp", "aiosignal", "attr", "attrs", "frozenlist", "h5grove", "h5py", "h5py.libs", "idna",
+              "multidict", "numpy", "numpy.libs", "orjson", "propcache", "tifffile", "typing_extensions.py", "yarl")
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +29,18 @@ def stage(tmp_path_factory):
     (directory / "opt").mkdir()
     copy_h5py(directory / "opt" / "h5py")
     return directory
+
+
+@pytest.fixture(scope="module")
+def page_s_python(stage, installed):  # noqa: F811
+    """As the how-to page has it from pip: a Python of its own, with the package and what its page needs."""
+    place = stage / "opt" / "h5mirror-web"
+    subprocess.run(["/usr/bin/python3", "-m", "venv", "--without-pip", place], check=True, timeout=100)
+    target, = place.glob("lib/python3*/site-packages")
+    shutil.copytree(installed, target, dirs_exist_ok=True)
+    for source in (each for name in PAGE_NEEDS for each in FITS.glob(f"lib/python3*/site-packages/{name}")):
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        copy(source, target / source.name)
 
 
 @pytest.fixture
@@ -56,6 +75,29 @@ def write(machine, user: str, server: str, file: str, name: str):
     return machine.run(["env", "PYTHONPATH=/opt/h5py", "h5mirror", "--server", server, "exec", "--strict", "--root", "/data",
                         "--", "/usr/bin/python3", "-c", WRITER, file, name], user=user)
 
+
+# As a browser behind a proxy that has the certificate.
+VISIT = """
+import http.client, json
+
+def ask(path, method="GET", given=None, **more):
+    link = http.client.HTTPConnection("127.0.0.1", 7449, timeout=60)
+    headers = {"Host": "files.example.org", "Origin": "https://files.example.org", "Content-Type": "application/json", **more}
+    link.request(method, path, None if given is None else json.dumps(given), headers)
+    answer = link.getresponse()
+    body = answer.read()
+    assert answer.status == 200, (path, answer.status, body)
+    return body, answer.headers
+
+token = open("/etc/h5mirror/ada.token").read().strip()
+_, headers = ask("/api/session", "POST", {"token": token})
+cookie = headers["Set-Cookie"].partition(";")[0]
+assert "Secure" in headers["Set-Cookie"] and cookie.startswith("__Host-")
+print("files", *(each["name"] for each in json.loads(ask("/api/files", Cookie=cookie)[0])["files"]))
+body, _ = ask("/api/h5/data?file=run.h5&path=/d&version=1&selection=7&format=json", Cookie=cookie)
+print("element", json.loads(body))
+print("diff", *(each["path"] for each in json.loads(ask("/api/diff?file=run.h5&old=1&new=2", Cookie=cookie)[0])["changes"]))
+"""
 
 SOCKET = "unix:/run/h5mirror/sock"
 
@@ -143,6 +185,41 @@ files = ["run.h5"]
     assert machine.sh("stat -c '%U %a' /run/h5mirror-agent/agent.sock").split() == ["h5mirror", "660"]
 
 
+def test_the_page_serves_a_visitor_and_its_readers_are_fenced(page_s_python, machine):
+    machine.sh("h5mirrord init --user h5mirror --host 127.0.0.1")
+    machine.sh("sed -i 's/^listen.*/listen = [\"127.0.0.1:7447\"]/; 1i http_listen = \"127.0.0.1:7448\"' "
+               "/etc/h5mirror/h5mirrord.toml")
+    start(machine, "h5mirrord")
+    machine.sh("h5mirrord token add ada --rights read,write > /etc/h5mirror/ada.token; systemctl reload h5mirrord")
+    machine.sh("""
+        install -d -o ada -m 0700 /home/ada/.config /home/ada/.config/h5mirror
+        install -o ada -m 0644 /etc/h5mirror/ca.pem /home/ada/.config/h5mirror/ca.pem
+        install -o ada -m 0600 /etc/h5mirror/ada.token /home/ada/.config/h5mirror/token
+    """)
+    for name in ("d", "e"):
+        write(machine, "ada", "127.0.0.1:7447", "/data/run.h5", name).ok()
+    assert machine.run(["systemctl", "start", "h5mirror-web"]).code != 0  # It has no settings.
+    sample = (paths.SOURCE / "deploy/h5mirror-web.env").read_text()
+    settings = sample.replace("http://127", "https://127").replace("OPTIONS=", "OPTIONS=--ca /etc/h5mirror/ca.pem")
+    machine.write("/etc/h5mirror/h5mirror-web.env", settings)
+    start(machine, "h5mirror-web")
+    machine.write("/tmp/visit.py", VISIT)
+    told = machine.run(["/usr/bin/python3", "/tmp/visit.py"], timeout=120).ok().out
+    assert told.split() == ["files", "run.h5", "element", "1", "diff", "/e"], told + machine.said("h5mirror-web")
+    main = machine.sh("systemctl show -p MainPID --value h5mirror-web").strip()
+    users = machine.sh(f"ps -o user:20= -p {main} --ppid {main}").split()
+    assert len(users) >= 2 and {*users} == {"h5mirror-web"}, users  # The page, and a reader at least.
+
+
+def test_the_page_without_its_package_says_so_and_is_not_started_again(machine):
+    machine.write("/etc/h5mirror/h5mirror-web.env", (paths.SOURCE / "deploy/h5mirror-web.env").read_text().replace(
+        "/opt/h5mirror-web/bin/python", "/usr/bin/python3"))
+    assert machine.run(["systemctl", "start", "h5mirror-web"]).code != 0
+    assert "pip install 'h5mirror[web]'" in machine.said("h5mirror-web")
+    shown = machine.sh("systemctl show -p NRestarts,ExecMainStatus h5mirror-web").split()
+    assert sorted(shown) == ["ExecMainStatus=3", "NRestarts=0"], shown
+
+
 TELL = """#!/bin/sh
 cat > $STATE_DIRECTORY/told
 touch /usr/told 2> /dev/null && exit 1
@@ -187,6 +264,6 @@ url = "http://127.0.0.1:8099/"
 
 
 def test_every_unit_is_loaded_as_it_is_written(machine):
-    for unit in ("h5mirrord.service", "h5mirror-agent.service", "h5mirror-verify@x.service", "h5mirror-verify@x.timer"):
+    for unit in ("h5mirrord.service", "h5mirror-agent.service", "h5mirror-web.service", "h5mirror-verify@x.service", "h5mirror-verify@x.timer"):
         shown = machine.sh(f"systemctl show -p LoadState,LoadError,FragmentPath {unit}")
         assert "LoadState=loaded" in shown and "/usr/local/lib/systemd/system/" in shown, shown

@@ -9,6 +9,8 @@ PlantedHooks& Hooks() {
 
 FaultEnv::Lie PlantedLie() { return Hooks().lie ? Hooks().lie() : nullptr; }
 
+bool RevocationsAreMissed() { return Hooks().misses_revocations && Hooks().misses_revocations(); }
+
 void Tamper(rpc::DecodedRequest* request) {
   if (Hooks().tamper) Hooks().tamper(request);
 }

@@ -12,12 +12,16 @@ namespace h5mirror::sim {
 
 // What the server's disk lies about; null: nothing.
 FaultEnv::Lie PlantedLie();
+// True: a session whose lease was taken never hears of it. It holds what it has appended to the
+// head.
+bool RevocationsAreMissed();
 // A request as the server is to see it.
 void Tamper(rpc::DecodedRequest* request);
 
 // Set by planted_faults.cc.
 struct PlantedHooks {
   std::function<FaultEnv::Lie()> lie;
+  std::function<bool()> misses_revocations;
   std::function<void(rpc::DecodedRequest*)> tamper;
 };
 PlantedHooks& Hooks();

@@ -71,6 +71,7 @@ void Plant(Fault fault) {
   const bool lies =
       Is(Fault::kStageNotSynced) || Is(Fault::kIndexNotSynced) || Is(Fault::kHeadNotSynced);
   if (lies) Hooks().lie = Lie;
+  if (RevocationIsLost()) Hooks().misses_revocations = RevocationIsLost;
   if (Is(Fault::kLateStreamsTaken)) Hooks().tamper = TamperWith;
 }
 

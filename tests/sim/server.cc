@@ -150,6 +150,12 @@ void Server::Background(uint64_t life) {
   world_.After(kDiskPeriod, [this, life] { Background(life); });
 }
 
+bool Server::HasCallOf(const std::string& name) const {
+  return std::any_of(calls_.begin(), calls_.end(), [&name](const ServerCall* call) {
+    return !call->over() && call->name() == name;
+  });
+}
+
 void Server::CheckAtRest() {
   golden_.Check(*store_);
   while (store_->RunBackground()) continue;
@@ -166,7 +172,8 @@ void Server::CheckAtRest() {
     std::string bytes((*head)->Size().value_or(0), '\0');
     if (!ReadOrZeros(**head, 0, absl::MakeSpan(bytes)).ok()) bytes.clear();
     // What a writer appends lies beyond the end of the newest cut until it makes one, or is lost.
-    const bool is_written = leases_->HolderOf(file->name()).has_value();
+    const bool is_written = leases_->HolderOf(file->name()).has_value() ||
+                            (RevocationsAreMissed() && HasCallOf(file->name()));
     if (is_written) bytes.resize(std::min<size_t>(bytes.size(), golden_.SizeOf(*info)));
     golden_.CheckHead(*file, *info, bytes);
   }

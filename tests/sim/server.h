@@ -87,6 +87,7 @@ class Server {
   void Forget(std::unique_ptr<FaultEnv> disk);
   void Timer(uint64_t life);
   void Background(uint64_t life);
+  bool HasCallOf(const std::string& name) const;
 
   World& world_;
   Golden& golden_;

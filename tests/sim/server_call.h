@@ -37,6 +37,8 @@ class ServerCall final : public server::SessionOutput,
   void OnTimer();
   void OnStop();
   bool over() const { return over_; }
+  // Of the file; empty before the open.
+  const std::string& name() const { return name_; }
 
   // SessionOutput.
   void Send(v1::MirrorFileResponse response) override;

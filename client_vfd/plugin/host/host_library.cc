@@ -65,6 +65,8 @@ HostApi LoadApi(void* handle) {
   Find(handle, "H5Pset_fapl_direct", &api.p_set_fapl_direct);
   Find(handle, "H5Pset_fapl_log", &api.p_set_fapl_log);
   Find(handle, "H5Pset_driver", &api.p_set_driver);
+  Find(handle, "H5Iget_ref", &api.i_get_ref);
+  Find(data, "H5P_LST_FILE_ACCESS_ID_g", &api.p_default_fapl);
   Find(handle, "H5FD_mpio_init", &api.fd_mpio_init);
   Find(data, "H5FD_MPIO_id_g", &api.fd_mpio_id);
   Find(handle, "H5Sget_select_npoints", &api.s_get_select_npoints);
@@ -116,11 +118,6 @@ HostLibrary& FindHost(const void* return_address) {
   }
   Hosts().push_back(MakeHost(map));
   return *Hosts().back();
-}
-
-int HostCount() {
-  std::lock_guard lock(HostsMutex());
-  return static_cast<int>(Hosts().size());
 }
 
 }  // namespace h5mirror::vfd

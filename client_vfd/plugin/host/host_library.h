@@ -35,6 +35,8 @@ struct HostApi {
   herr_t (*p_set_fapl_direct)(hid_t, size_t, size_t, size_t) = nullptr;
   herr_t (*p_set_fapl_log)(hid_t, const char*, unsigned long long, size_t) = nullptr;
   herr_t (*p_set_driver)(hid_t, hid_t, const void*) = nullptr;
+  decltype(&::H5Iget_ref) i_get_ref = nullptr;
+  const hid_t* p_default_fapl = nullptr;
   // Of a parallel host: the id of mpio's driver, by one or the other.
   hid_t (*fd_mpio_init)() = nullptr;
   const hid_t* fd_mpio_id = nullptr;
@@ -61,9 +63,6 @@ struct HostLibrary {
 
 // The host whose code holds `return_address`; made at its first call, never freed. Thread-safe.
 HostLibrary& FindHost(const void* return_address);
-
-// How many hosts there are; `index` < HostCount(). For reports and for the driver's termination.
-int HostCount();
 
 }  // namespace h5mirror::vfd
 

@@ -1,5 +1,5 @@
-// Which opens of a thread were refused. h5py's mode "a" opens for writing, and whatever the reason
-// why it may not, it then makes a file that must not be there. Of these two errors programs see the
+// The refused opens of a thread. h5py's mode "a" opens for writing. If that is refused, for any
+// reason, it makes a file that must not be there. Of these two errors programs see the
 // second one, so it has to have the first one's reason. HDF5 opens tentatively before it makes a
 // file, which is a refusal too.
 //

@@ -1,4 +1,4 @@
-// What the driver asks the system about the process that it is in.
+// The driver's questions to the system about its process.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HOST_THIS_PROCESS_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_HOST_THIS_PROCESS_H_
 

@@ -38,7 +38,7 @@ class BufferedFile final : public FileBytes, private LocalBytes {
   struct Target {
     const HostLibrary* host = nullptr;
     UnderFile* under = nullptr;  // of the local file
-    FileBytes* below = nullptr;  // where what is put goes: the mirror, or the local file
+    FileBytes* below = nullptr;  // the target of a put: the mirror, or the local file
     Gathers gathers = Gathers::kNothing;
     std::string name;               // as the program gave it
     uint64_t memory_bytes_max = 0;  // of the process

@@ -34,6 +34,7 @@ class ArmedBarrier {
     comment_ = std::move(comment);
     is_done_ = false;
   }
+  H5mBarrier kind() const { return kind_; }
   Request Begin(const Config& config);
   // 0: acknowledged as asked; 1: behind or off.
   void SetResult(int result) { result_ = result; }

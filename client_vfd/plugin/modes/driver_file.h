@@ -28,6 +28,8 @@
 
 namespace h5mirror::vfd {
 
+class MirroredFile;
+
 class DriverFile {
  public:
   virtual ~DriverFile() = default;
@@ -44,13 +46,16 @@ class DriverFile {
   // Also of what lies below. Only the destructor may be called afterwards.
   virtual herr_t Close() { return CloseUnder(); }
 
-  // What HDF5's first read would do before it reads. -1: it fails, as the error stack says.
+  // The work of HDF5's first read before it reads. -1: it fails, as the error stack says.
   virtual herr_t BeforeFirstRead() { return 0; }
 
-  // What the files that it leads to are opened from; null: the program names them itself.
+  // The source of the files that it leads to; null: the program names them itself.
   virtual RootPtr LinkRoot() const { return nullptr; }
 
-  // What only a file of several ranks has; null: it is no such file.
+  // The part that a member of a family, split or multi file needs; null: it makes no cuts.
+  virtual MirroredFile* Mirror() { return nullptr; }
+
+  // The part that only a file of several ranks has; null: it is no such file.
   virtual ParallelBytes* Parallel() { return nullptr; }
 
   // Of H5FDh5mirror.h. The next consistent flush becomes this barrier instead of a tick;

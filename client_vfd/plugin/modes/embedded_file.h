@@ -84,7 +84,7 @@ class EmbeddedFile final : public UnderFile {
 // is.
 void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target);
 // The same for an edit that a killed h5edit left unfinished (docs/design/034-edit-journal.md). For
-// all opens, whatever the configuration.
+// all opens, with any configuration.
 void FinishEdit(const Config& config, const EmbeddedTarget& target);
 
 // Why a file with an unfinished edit must not be mirrored as it is; unset: it has none.

@@ -1,5 +1,5 @@
-// The bytes of one open file, as layers between HDF5 and what lies below. Each layer passes calls
-// on to the one that it lies over:
+// The bytes of one open file, as layers between HDF5 and the local driver or server. Each layer
+// passes calls on to the one that it lies over:
 //
 //   LeftOutBytes    tells that no server gets the file, at its first change
 //   BufferedFile    metadata=memory
@@ -30,7 +30,7 @@ class FileBytes {
   virtual herr_t Truncate(hid_t dxpl, hbool_t closing) = 0;
   virtual herr_t Flush(hid_t dxpl, hbool_t closing) = 0;
   virtual haddr_t Eof(H5FD_mem_t type) const = 0;
-  // Before the close of what lies below: hands on what the layer holds.
+  // Before the close of the layer below: hands on the bytes that this layer holds.
   virtual herr_t BeforeClose() { return 0; }
 };
 

@@ -1,5 +1,5 @@
-// What tells one open file from another, for H5FD_class_t's cmp: HDF5 takes two that compare equal
-// for one file, and shares what it has of the first.
+// Tells one open file from another, for H5FD_class_t's cmp: HDF5 takes two that compare equal
+// for one file, and shares its state of the first.
 //
 //   written, read locally    device and inode; with server=embedded the store, where both have one
 //   read from a server       its version and the time of its links

@@ -1,4 +1,4 @@
-// What is to be known of an existing file that is opened for writing, and not truncated, before
+// The questions about an existing file that is opened for writing, and not truncated, before
 // HDF5 reads it first: whether an SWMR writer is at work on it, or was killed. HDF5's probes, for
 // "w" too, read nothing, and so cost nothing.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_FIRST_READ_H_

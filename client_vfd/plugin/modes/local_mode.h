@@ -28,6 +28,7 @@ class MirroredMode final : public MirroringMode {
                std::unique_ptr<MirroredFile> mirror);
   // The mirrors decide nothing: the result is that of the local file.
   herr_t Close() override;
+  MirroredFile* Mirror() override { return &mirror(); }
 
  private:
   OpenMark mark_;

@@ -3,8 +3,11 @@
 #include <errno.h>
 
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <utility>
 
+#include "base/superblock_image.h"
 #include "client_vfd/plugin/host/fork_guard.h"
 #include "client_vfd/plugin/host/h5_error.h"
 #include "client_vfd/plugin/host/reporter.h"
@@ -51,6 +54,7 @@ herr_t MirroredFile::Write(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t siz
       return -1;
     }
   }
+  has_changed_ = has_changed_ || group_ == nullptr || IsChange(type, dxpl, addr, size, buffer);
   mirrors_->BeforeWrite(addr, size);
   const herr_t result = under_.Write(type, dxpl, addr, size, buffer);
   // A failed write may have written some of it.
@@ -66,6 +70,17 @@ bool MirroredFile::EqualsLocal(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t
   if (!scratch_) scratch_ = std::make_unique<char[]>(kCompareBytesMax);
   if (under_.Read(type, dxpl, addr, size, scratch_.get()) < 0) return false;
   return std::memcmp(scratch_.get(), buffer, size) == 0;
+}
+
+bool MirroredFile::IsChange(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
+                            const void* buffer) {
+  if (size > kCompareBytesMax || addr + size > under_.Eof(type)) return true;
+  const std::string_view written(static_cast<const char*>(buffer), size);
+  std::string local(size, '\0');
+  if (under_.Read(type, dxpl, addr, size, local.data()) < 0) return true;
+  if (local == written) return false;
+  const auto before = WithoutWriterFlags(local), after = WithoutWriterFlags(written);
+  return !after || before != after;
 }
 
 bool MirroredFile::Attach() {
@@ -117,6 +132,7 @@ herr_t MirroredFile::Truncate(hid_t dxpl, hbool_t closing) {
   }
   if (changes && !ours) NoteChildWrite();
   const bool tell = changes && ours;
+  has_changed_ = has_changed_ || tell;
   if (tell) mirrors_->BeforeTruncate(size);
   const herr_t result = under_.Truncate(dxpl, closing);
   if (tell && result >= 0) mirrors_->AfterTruncate(size);
@@ -128,7 +144,8 @@ herr_t MirroredFile::Flush(hid_t dxpl, hbool_t closing) {
   const herr_t result = under_.Flush(dxpl, closing);
   if (InForkedChild()) return result;
   const Moment moment = detector_.OnFlush(PhaseOf(closing), OutcomeOf(result));
-  if (moment == Moment::kFlush) CutHere();
+  const bool is_members = group_ != nullptr && group_->OnFlush(*this, moment);
+  if (moment == Moment::kFlush && !is_members) CutHere();
   if (remote_ != nullptr && !closing) return FailRemoteFlush(moment);
   // A close that fails would leave the program with a file that is neither open nor closed.
   return result < 0 || closing ? result : FailFlush();
@@ -184,6 +201,31 @@ void MirroredFile::CutHere() {
   barrier_.SetResult(mirrors_ ? mirrors_->Barrier(request.kind, request.ack, request.comment) : 0);
 }
 
+void MirroredFile::Join(std::shared_ptr<MemberGroup> group) {
+  group_ = std::move(group);
+  group_->Add(*this);
+}
+
+void MirroredFile::LeaveGroup() {
+  if (group_ != nullptr) group_->Remove(*this);
+  group_.reset();
+}
+
+std::vector<uint64_t> MirroredFile::DurableNumbers() const {
+  return mirrors_ != nullptr ? mirrors_->DurableNumbers() : std::vector<uint64_t>();
+}
+
+void MirroredFile::SetCut(const MemberCut* cut) {
+  // One that has not changed is sent for its cut all the same.
+  if (cut != nullptr) Attach();
+  if (mirrors_ != nullptr) mirrors_->SetCut(cut);
+}
+
+void MirroredFile::AskCut(const ArmedBarrier::Request& request) {
+  has_changed_ = false;
+  if (mirrors_ != nullptr) mirrors_->BeginBarrier(request.kind, request.ack, request.comment);
+}
+
 void MirroredFile::NoteWritten(uint64_t offset, uint64_t length, H5mWriteClass write_class) {
   mirrors_->BeforeWrite(offset, length);  // No closed cut needs its bytes: CutNoted().
   mirrors_->AfterWrite(offset, length, write_class);
@@ -203,12 +245,14 @@ herr_t MirroredFile::CutNoted() {
 void MirroredFile::SealNoted() { mirrors_->Seal(); }
 
 herr_t MirroredFile::BeforeClose() {
-  if (!mirrors_ || InForkedChild()) return 0;
-  if (detector_.OnClose() == Moment::kClose) mirrors_->Seal();
+  if (InForkedChild() || detector_.OnClose() != Moment::kClose) return 0;
+  if (group_ != nullptr) group_->BeforeSeal(*this);
+  if (mirrors_ != nullptr) mirrors_->Seal();
   return 0;
 }
 
 herr_t MirroredFile::AfterClose() {
+  LeaveGroup();
   if (InForkedChild()) return 0;
   if (mirrors_) {
     std::string error;

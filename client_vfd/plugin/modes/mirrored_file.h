@@ -28,6 +28,7 @@
 #include "client_vfd/plugin/host/hdf5_headers.h"
 #include "client_vfd/plugin/host/host_library.h"
 #include "client_vfd/plugin/modes/armed_barrier.h"
+#include "client_vfd/plugin/modes/member_group.h"
 #include "client_vfd/plugin/modes/mirrors.h"
 #include "client_vfd/plugin/modes/remote_file.h"
 #include "client_vfd/plugin/modes/under_file.h"
@@ -35,7 +36,7 @@
 
 namespace h5mirror::vfd {
 
-class MirroredFile final : public FileBytes {
+class MirroredFile final : public FileBytes, public GroupMember {
  public:
   // `host` and `under` must outlive it. Of a local file, with its descriptor; or with mode=remote.
   MirroredFile(const HostLibrary& host, std::shared_ptr<const Config> config, MirrorTarget target,
@@ -59,6 +60,7 @@ class MirroredFile final : public FileBytes {
   // Around the close of the under file. BeforeClose() does not fail.
   herr_t BeforeClose() override;
   herr_t AfterClose();
+  ~MirroredFile() override { LeaveGroup(); }
 
   // Of a file that others write too, the ranks of a parallel program (parallel/): its bytes are
   // there already. Begins the sessions.
@@ -73,7 +75,19 @@ class MirroredFile final : public FileBytes {
 
   void OpenedForSwmr() { detector_.SetSwmr(true); }
 
-  ArmedBarrier& barrier() { return barrier_; }
+  // It is one of several files that HDF5 has open as one. Holds `group`, also beyond its own close.
+  void Join(std::shared_ptr<MemberGroup> group);
+  const std::shared_ptr<MemberGroup>& group() const { return group_; }
+
+  const std::string& MirrorName() const override { return target_.name; }
+  bool IsAttached() const override { return mirrors_ != nullptr; }
+  bool HasChanged() const override { return has_changed_; }
+  std::vector<uint64_t> DurableNumbers() const override;
+  void SetCut(const MemberCut* cut) override;
+  ArmedBarrier& barrier() override { return barrier_; }
+  ArmedBarrier::Request BeginBarrier() override { return barrier_.Begin(*config_); }
+  void AskCut(const ArmedBarrier::Request& request) override;
+  int AwaitCut() override { return mirrors_ != nullptr ? mirrors_->AwaitBarrier() : 1; }
   // False: it is a forked child's, whose flushes make no cuts.
   bool ArmTick();
   // The status of the mirror that is worst off.
@@ -90,11 +104,15 @@ class MirroredFile final : public FileBytes {
   void NoteChildWrite();
   // True: the file has these bytes there already.
   bool EqualsLocal(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
+  // Of a member: whether it changes more than the flags that tell of a writer. HDF5 locks such
+  // files, and writes blocks of the superblock as they are.
+  bool IsChange(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
   // False, only in mode=remote: it failed, and the reason is on the error stack.
   bool Attach();
   int BeginRemote(std::string* error);
   void WatchSuperblock(haddr_t addr, size_t size, const void* buffer);
   void CutHere();
+  void LeaveGroup();
   // With on_outage=fail: why a mirror is lost, for the user; unset: none is.
   std::optional<std::string> LostMirror() const;
   herr_t FailFlush();
@@ -109,7 +127,9 @@ class MirroredFile final : public FileBytes {
   const unsigned fork_generation_;
   BarrierDetector detector_;
   std::unique_ptr<Mirrors> mirrors_;  // null: no byte was changed yet
+  bool has_changed_ = false;          // since the last cut of its group
   ArmedBarrier barrier_;
+  std::shared_ptr<MemberGroup> group_;  // null: it is a file by itself
   std::unique_ptr<char[]> scratch_;
 };
 

@@ -1,4 +1,4 @@
-// What the modes have in common whose files have mirrors: MirroredMode, and RemoteMode, where the
+// The common part of the modes whose files have mirrors: MirroredMode, and RemoteMode, where the
 // server's is the only copy.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_MIRRORING_MODE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_MIRRORING_MODE_H_

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -231,10 +232,42 @@ void Mirrors::ChildWrote() const {
   }
 }
 
-int Mirrors::Barrier(H5mBarrier kind, H5mAck ack, const std::string& comment) const {
+void Mirrors::SetCut(const MemberCut* cut) const {
+  H5mGroupCut group{};
+  std::vector<const char*> members;
+  if (cut != nullptr) {
+    for (const std::string& member : cut->members) members.push_back(member.c_str());
+    std::copy(cut->id.begin(), cut->id.end(), group.id);
+    group.number = cut->number;
+    group.time_ns = cut->time_ns;
+    group.members = members.data();
+    group.member_count = members.size();
+  }
+  for (size_t index = 0; index < mirrors_.size(); ++index) {
+    if (mirrors_[index].session == nullptr) continue;
+    const bool is_known = cut != nullptr && index < cut->whole_numbers.size();
+    group.whole_number = is_known ? cut->whole_numbers[index] : 0;
+    api_->set_group(mirrors_[index].session, cut != nullptr ? &group : nullptr);
+  }
+}
+
+std::vector<uint64_t> Mirrors::DurableNumbers() const {
+  std::vector<uint64_t> numbers;
+  for (size_t index = 0; index < mirrors_.size(); ++index) {
+    H5mStatus status;
+    StatusOf(index, &status);
+    numbers.push_back(status.group_number);
+  }
+  return numbers;
+}
+
+void Mirrors::BeginBarrier(H5mBarrier kind, H5mAck ack, const std::string& comment) const {
   for (const Mirror& mirror : mirrors_) {
     if (mirror.session != nullptr) api_->cut(mirror.session, kind, ack, comment.c_str());
   }
+}
+
+int Mirrors::AwaitBarrier() const {
   int result = 0;
   for (const Mirror& mirror : mirrors_) {
     if (mirror.session == nullptr || api_->await_cut(mirror.session) != 0) result = 1;

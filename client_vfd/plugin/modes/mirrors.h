@@ -16,6 +16,7 @@
 #include "client_vfd/api/session_api.h"
 #include "client_vfd/plugin/config/config.h"
 #include "client_vfd/plugin/host/host_library.h"
+#include "client_vfd/plugin/modes/member_group.h"
 
 namespace h5mirror::vfd {
 
@@ -26,7 +27,8 @@ struct MirrorTarget {
   int64_t base_cut = 0;  // of H5M_REMOTE_CHANGE
   H5mStat stat_at_open{};
   uint32_t mode_bits = 0;
-  // True: what this open changed is in the file already, which is consistent when a session begins.
+  // True: the changes of this open are in the file already, which is consistent when a session
+  // begins.
   bool is_written = false;
   // True: this open holds the file's lock, so no other program has the file open for writing.
   bool is_locked = false;
@@ -53,7 +55,17 @@ class Mirrors {
   void AfterTruncate(uint64_t size_bytes) const;
   void ChildWrote() const;
   // 0: each mirror has acknowledged as asked. 1: one of them is off, behind or diverged.
-  int Barrier(H5mBarrier kind, H5mAck ack, const std::string& comment) const;
+  int Barrier(H5mBarrier kind, H5mAck ack, const std::string& comment) const {
+    BeginBarrier(kind, ack, comment);
+    return AwaitBarrier();
+  }
+  // The same in two steps, for several files.
+  void BeginBarrier(H5mBarrier kind, H5mAck ack, const std::string& comment) const;
+  int AwaitBarrier() const;
+  // Before a barrier and Seal(): what that belongs to; null: to nothing.
+  void SetCut(const MemberCut* cut) const;
+  // By mirror, the newest number of that which is durable.
+  std::vector<uint64_t> DurableNumbers() const;
   // Returns when closed cuts need the local file's bytes no more, for a file that others write.
   void Detach() const;
   void Seal() const;

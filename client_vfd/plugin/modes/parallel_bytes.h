@@ -1,4 +1,4 @@
-// What HDF5 asks only a driver of several ranks for: I/O of many pieces at once. Collective I/O
+// The calls of HDF5 to a driver of several ranks only: I/O of many pieces at once. Collective I/O
 // comes this way, and ranks without a piece call with none.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_PARALLEL_BYTES_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_PARALLEL_BYTES_H_

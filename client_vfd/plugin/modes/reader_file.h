@@ -62,7 +62,7 @@ class ReaderFile final : public UnderFile {
   // server no longer holds the cut, or the version.
   int ReadCut(H5FD_mem_t type, haddr_t address, size_t size, void* buffer, std::string* error);
 
-  // What the files that its links lead to are opened from.
+  // The source of the files that its links lead to.
   const RootPtr& root() const { return root_; }
   // Files with equal keys are one file to HDF5. Equal versions that were opened at different times
   // of their roots have different keys, as their links lead elsewhere.
@@ -73,7 +73,7 @@ class ReaderFile final : public UnderFile {
   ReaderFile(const HostLibrary& host, std::string name);
   // Opens it, or fills in `error_` and `info_.error_number`.
   void Start(const Config& config, const ReaderTarget& target);
-  // Makes root and key of what is open.
+  // Makes root and key of the open cut or version.
   void Identify(const Config& config, const ReaderTarget& target);
   bool HasNewerCut(const Config& config, const ReaderTarget& target) const;
 

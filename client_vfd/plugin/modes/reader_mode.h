@@ -1,4 +1,4 @@
-// The mode of what is read from a server: with mode=reader, and with mode=remote until it is
+// The mode of files read from a server: with mode=reader, and with mode=remote until the file is
 // written.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_READER_MODE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_READER_MODE_H_

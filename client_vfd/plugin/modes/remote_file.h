@@ -28,7 +28,7 @@ namespace h5mirror::vfd {
 
 class RemoteFile final : public UnderFile {
  public:
-  // `host` must outlive it. `cut`: what the file began as; null: it began empty.
+  // `host` must outlive it. `cut`: the cut that the file began as; null: it began empty.
   RemoteFile(const HostLibrary& host, std::shared_ptr<const Config> config, ReaderTarget target,
              std::unique_ptr<ReaderFile> cut);
 

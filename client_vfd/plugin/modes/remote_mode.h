@@ -24,7 +24,7 @@ class RemoteMode final : public MirroringMode {
   RemoteMode(const HostLibrary& host, std::unique_ptr<RemoteFile> under, FileIdentity identity,
              std::unique_ptr<MirroredFile> mirror, RootPtr root);
   ~RemoteMode() override { Unregister(); }
-  // Fails where the server does not have what was written.
+  // Fails if the server does not have all written bytes.
   herr_t Close() override;
   RootPtr LinkRoot() const override { return root_; }
 

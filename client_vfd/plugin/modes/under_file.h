@@ -1,4 +1,4 @@
-// The bytes below the driver ("under"): the lowest layer of a file, and what HDF5 asks a file for
+// The bytes below the driver ("under"): the lowest layer of a file, and HDF5's questions to a file
 // besides its bytes.
 //
 //   HostFile      a local file, through a driver of the host's libhdf5 (local_file.h)
@@ -22,7 +22,7 @@
 
 namespace h5mirror::vfd {
 
-// What HDF5 may do with every file of ours (H5FDdevelop.h, H5FD_FEAT_*): sec2's flags, but for the
+// HDF5's rights to every file of ours (H5FDdevelop.h, H5FD_FEAT_*): sec2's flags, but for the
 // two that take a local file for granted. POSIX_COMPAT_HANDLE lets HDF5 lstat() the name.
 // SUPPORTS_SWMR_IO is for files whose readers see each write.
 constexpr unsigned long kCommonFeatures =
@@ -45,7 +45,8 @@ class UnderFile : public FileBytes {
   }
   virtual bool HasHandle() const { return false; }
   virtual herr_t Handle(hid_t /*fapl*/, void** /*handle*/) { return -1; }
-  // The file of the host's driver, for what only that driver has; null: there is none. Borrowed.
+  // The file of the host's driver, for calls that only that driver has; null: there is none.
+  // Borrowed.
   virtual H5FD_t* HostFileBelow() const { return nullptr; }
   virtual herr_t Lock(hbool_t /*exclusive*/) { return 0; }
   virtual void Unlock() {}
@@ -65,7 +66,7 @@ class UnderFile : public FileBytes {
     if (!HasHandle() || Handle(H5P_DEFAULT, &handle) < 0 || handle == nullptr) return -1;
     return *static_cast<int*>(handle);
   }
-  // What a driver answers to a control code that it does not know.
+  // A driver's answer to a control code that it does not know.
   static herr_t RefuseControl(uint64_t flags) {
     return (flags & H5FD_CTL_FAIL_IF_UNKNOWN_FLAG) != 0 ? -1 : 0;
   }

@@ -1,5 +1,5 @@
-// What the modes have in common whose files can be written: layers of bytes, and what HDF5 leaves
-// to a driver's `lock` callback where a file is written for SWMR (swmr.h).
+// The common part of the modes whose files can be written: layers of bytes, and state that HDF5
+// leaves to a driver's `lock` callback where a file is written for SWMR (swmr.h).
 //
 //   read     the first one of an existing file looks for an SWMR writer; then the layers
 //   write    a superblock with an SWMR writer's flag gets all of them; then the layers
@@ -42,9 +42,9 @@ class WritableMode : public DriverFile {
       : DriverFile(host, std::move(under), std::move(identity)),
         top_(mirror != nullptr ? mirror : &this->under()) {}
 
-  // Takes the layers away, from the top: each hands on what it holds. -1: one of them could not.
+  // Takes the layers away, from the top: each hands on its bytes. -1: one of them could not.
   herr_t CloseLayers();
-  // The same, and nothing is handed on: in the destructor of what they lie over.
+  // The same, and nothing is handed on: in the destructor of the file below them.
   void DropLayers();
 
  private:

@@ -1,4 +1,4 @@
-// What HDF5 hands over at an open, and the facts of its file as the system tells them.
+// The arguments of HDF5's open, and the facts of its file as the system tells them.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_OPEN_FACTS_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_OPEN_OPEN_FACTS_H_
 

@@ -17,7 +17,7 @@
 
 namespace h5mirror::vfd {
 
-// What HDF5 asks for, by the flags of the open (H5Fpublic.h).
+// The access that HDF5 asks for, by the flags of the open (H5Fpublic.h).
 struct OpenRequest {
   std::string name;          // as the program gave it
   bool writes = false;       // H5F_ACC_RDWR
@@ -28,7 +28,7 @@ struct OpenRequest {
   bool reads_swmr = false;   // H5F_ACC_SWMR_READ
 };
 
-// What is to be known of the file. A question is asked only where the answer decides: some cost a
+// The facts of the file. A question is asked only if the answer decides: some cost a
 // lock, a lease or a look into a directory.
 class OpenFacts {
  public:
@@ -84,7 +84,7 @@ struct OpenedFacts {
   uint64_t size_bytes = 0;
 };
 
-// What lies between HDF5 and a file that is open for writing.
+// The layers between HDF5 and a file that is open for writing.
 struct Layers {
   // The name on the server that the file is mirrored under; unset: it is not.
   std::optional<std::string> mirror_name;

@@ -34,9 +34,9 @@ class Ranks {
   // False: MPI has been finalized, and none of the functions below may be called.
   bool CanTalk() const;
 
-  // What rank 0 has in `bytes` comes to all.
+  // Rank 0's `bytes` come to all.
   void Broadcast(void* bytes, size_t size) const;
-  // At rank 0: what each rank has sent, in the order of ranks; elsewhere empty. At most 1 GiB each.
+  // At rank 0: the bytes of each rank, in the order of ranks; elsewhere empty. At most 1 GiB each.
   std::vector<std::string> Gather(std::string_view mine) const;
 
  private:

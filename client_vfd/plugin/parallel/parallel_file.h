@@ -68,7 +68,7 @@ class ParallelFile final : public DriverFile, public ParallelBytes {
   void StatusOf(size_t index, H5mStatus* status) const override;
 
  private:
-  // What rank 0 tells the others of a cut.
+  // Rank 0's message to the others about a cut.
   struct Verdict {
     int32_t is_lost = 0;  // on_outage=fail, and the mirror is lost
     int32_t barrier = 1;  // as FinishBarrier()
@@ -81,7 +81,7 @@ class ParallelFile final : public DriverFile, public ParallelBytes {
   // Remembers a failure for rank 0; returns `result`.
   herr_t Noted(herr_t result);
   RankNotes TakeNotes();
-  // At rank 0: hands what all ranks have noted to the mirrors. True: no call of any has failed.
+  // At rank 0: hands the notes of all ranks to the mirrors. True: no call of any has failed.
   bool Exchange();
   herr_t CutTogether();
   void CloseTogether(Moment moment);

@@ -1,4 +1,4 @@
-// What one rank tells rank 0 at a collective moment: the pages that it wrote since the last one.
+// A rank's message to rank 0 at a collective moment: the pages that it wrote since the last one.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_PARALLEL_RANK_NOTES_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_PARALLEL_RANK_NOTES_H_
 

@@ -43,7 +43,7 @@ class RootMirror {
   // Around a truncate of all ranks: the size that the file had meanwhile is part of the cut.
   void BeforeTruncate();
   void AfterTruncate();
-  // What all ranks have written since the last time. Begins the sessions at the first change.
+  // Takes the writes of all ranks since the last time. Begins the sessions at the first change.
   void Note(const std::vector<RankNotes>& notes);
   // The file is consistent: a cut, as of H5Fflush. -1: the mirror is lost and on_outage=fail.
   herr_t Cut();

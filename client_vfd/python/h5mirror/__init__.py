@@ -34,13 +34,15 @@ from ._control import NotMirroredWarning, Status, commit, status
 from ._driver import register
 from ._events import Event, events
 from ._follow import follow
+from ._forks import fork, promote
 from ._open import open  # noqa: A004
+from ._restore import LostReference, Restored, restore
 from ._ticks import Ticks, ticks
 from ._url import Url
 from ._versions import Version, versions
 
-__all__ = ["Event", "NotMirroredWarning", "Status", "Ticks", "Url", "Version", "commit", "events", "follow", "open",
-           "status", "ticks", "versions"]
+__all__ = ["Event", "LostReference", "NotMirroredWarning", "Restored", "Status", "Ticks", "Url", "Version", "commit", "events",
+           "follow", "fork", "open", "promote", "restore", "status", "ticks", "versions"]
 __version__ = "0.1.0"
 
 register()

@@ -5,14 +5,18 @@ import sys
 
 from ._places import program
 
-# How often this was run by itself, through what PATH calls h5mirror.
+# How often this was run by itself, through the h5mirror of PATH.
 _DEPTH = "H5MIRROR_WRAPPED"
 # `h5mirror exec` may run programs that run this again, but not so deep.
 _DEPTH_MAX = 8
 
 
 def main() -> None:
-    """Becomes the program h5mirror."""
+    """Becomes the program h5mirror; `web` is of the package itself."""
+    if sys.argv[1:2] == ["web"]:
+        from .web._command import main as web
+
+        return web(sys.argv[2:])
     try:
         path = program()
     except FileNotFoundError as error:

@@ -18,7 +18,7 @@ def register() -> None:
 
     ImportError: h5py runs on an HDF5 before 1.14.
     """
-    _hdf5.function("H5Pset_driver_by_name", None)  # Is there, or says what to install.
+    _hdf5.function("H5Pset_driver_by_name", None)  # Raises an error with the way out if it is missing.
     directory = plugin_directory()
     if directory is not None:
         if not (directory / "libhdf5_vfd_h5mirror.so").exists():

@@ -15,7 +15,7 @@ from ._places import program
 from ._url import Url
 from ._watch import Watch
 
-# Seconds between two tries at what is not there: a file that is waited for, or a server that was there before.
+# Seconds between two tries for something missing: an awaited file, or a server that was there before.
 _RETRY = 1.0
 # Errors of an open that say nothing of the server are believed at the last of so many tries.
 _TRIES = 3
@@ -64,7 +64,7 @@ def follow(url: str, *, every: float | None = None, nth: int = 1, until_done: bo
             raise ValueError(f"{name}={value!r}: must be at least {least}")
     if "version" in keys:
         raise ValueError(f"version={keys['version']!r}: what is followed is the newest cut; open() opens a version")
-    program()  # Is there, or says what to install.
+    program()  # Raises an error with the way out if it is missing.
     options = ["--changes=none", *(["--until-done"] if until_done else [])]
     if every:
         options += ["--every", str(min(every, 86400.0))]
@@ -115,7 +115,7 @@ class _Follower:
                     yield from self._newest()
                 return
             told = cut
-            # Also what was told of before the newest one was opened.
+            # Also cuts that were told of before the newest one was opened.
             if self.after == 0 or cut - self.after >= self.nth:
                 yield from self._newest()
 

@@ -30,7 +30,7 @@ class _ErrorRecord(ctypes.Structure):
 _Walk = ctypes.CFUNCTYPE(herr_t, ctypes.c_uint, ctypes.POINTER(_ErrorRecord), ctypes.c_void_p)
 
 
-# What is loaded already, and with it all that it was linked with.
+# The library that is loaded already, and with it all its own libraries.
 _LOADED = os.RTLD_NOW | os.RTLD_NOLOAD
 
 
@@ -83,7 +83,7 @@ def pass_pointer(fapl_id: int, name: str, address: int) -> None:
 
 
 def ask_driver(file_id: int, fapl_id: int) -> bool:
-    """H5Fget_vfd_handle, with what the list passes to the driver. False: the driver refused."""
+    """H5Fget_vfd_handle; the list passes values to the driver. False: the driver refused."""
     handle = ctypes.c_void_p()
     call = function("H5Fget_vfd_handle", herr_t, hid_t, hid_t, ctypes.c_void_p)
     with phil:

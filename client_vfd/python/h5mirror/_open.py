@@ -32,7 +32,7 @@ def open(url: str, mode: str = "r", *, version: int | str | datetime | None = No
 
 
 def url_config(url: str, mode: str, keys: dict[str, Any]) -> dict[str, Any]:
-    """What h5py.File is to be told, beside the url as name and mode "r", of what open() was told. ValueError: as open()."""
+    """The arguments of h5py.File for those of open(), beside the url as name and mode "r". ValueError: as open()."""
     keys = dict(keys)
     version, server, config = keys.pop("version", None), keys.pop("server", None), keys.pop("config", "")
     target = Url.parse(url)

@@ -1,4 +1,4 @@
-"""The program `h5mirror`, run for this one: how it is told which server, and what its exit codes mean."""
+"""The program `h5mirror`, run for this one: its server, and the meaning of its exit codes."""
 
 import contextlib
 import errno
@@ -19,7 +19,7 @@ _UNREACHABLE = 4
 @contextlib.contextmanager
 def command(server: str | None, ca: str | os.PathLike[str] | None, token: str | None,
             timeout: float | None = None) -> Iterator[tuple[list[str | os.PathLike[str]], dict[str, Any]]]:
-    """The beginning of a command line that asks for JSON, and what subprocess.Popen is to be told with it.
+    """The beginning of a command line that asks for JSON, and the arguments of subprocess.Popen for it.
 
     Both hold within the context. None is left to the client's own configuration.
     """

@@ -26,7 +26,7 @@ _METADATA_MAX = 16 << 10
 
 @dataclass(frozen=True)
 class Access:
-    """How a server is reached. What is None comes from the client's own configuration."""
+    """The way to a server. Values that are None come from the client's own configuration."""
 
     ca: str | None = None
     token: str | None = None
@@ -95,14 +95,14 @@ os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class Reader:
-    """Reads the same bytes from its open on, whatever is written meanwhile: those of a closed HDF5 file.
+    """Reads the same bytes from its open on, also beside a writer: those of a closed HDF5 file.
 
     Thread-safe; reads of one reader wait for each other. Works in a forked child too. A call waits `timeout` at most for
     an answer.
     """
 
     def __init__(self, target: Url, how: Access, pin: Pin | None = None) -> None:
-        """Opens what the url says, or just what was pinned.
+        """Opens the state that the url names, or exactly the pinned one.
 
         Errors: those of h5mirror.open(); OSError (ESTALE): what was pinned cannot be read any more.
         """
@@ -227,7 +227,7 @@ class Readers:
         _caches.add(self)
 
     def use(self, target: Url, body: Callable[[Reader], Any]) -> Any:
-        """`body` with a reader of what the url says now; of one that says a number, of what it said some seconds ago.
+        """`body` with a reader of the url's present state; of a url with a number, of its state some seconds ago.
 
         OSError (ESTALE): what was kept cannot be read any more; the next use opens the url anew.
         """

@@ -158,7 +158,7 @@ class _Helper(threading.Thread):
             _log.warning("ticks end: %s: %s", type(error).__name__, error)
 
     def _tick(self, told: list[str]) -> float:
-        """Flushes what changed. How many seconds there is to be no flush."""
+        """Flushes changed files. Returns the seconds in which no flush may follow."""
         if not self._await_turn():
             return 0.0
         try:

@@ -4,12 +4,12 @@ import re
 from dataclasses import dataclass, field, replace
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-# What may follow the last '@', as in the FILE@VERSION of `h5mirror`; anything else there is part of the name. Times in words
+# Versions after the last '@', as in the FILE@VERSION of `h5mirror`; anything else there is part of the name. Times in words
 # are those of rpc/time_words.cc.
 _DAY = r"(today|yesterday|(last[ _-])?(mon|tue|wed|thu|fri|sat|sun|(mon|tues|wednes|thurs|fri|satur|sun)day))"
 _VERSION = re.compile(r"[0-9]+|latest(-[0-9]+)?|tag:.+|[0-9]{4}-[0-9]{2}-[0-9]{2}([T ].*)?"
                       rf"|(?i:now|{_DAY}([ _-][0-9]{{1,2}}:[0-9]{{2}}(:[0-9]{{2}})?)?|([0-9]|an?[ _-])[^/]*[ _-]ago)", re.DOTALL)
-# What means something in a url, at fsspec too.
+# Characters with a meaning in a url, at fsspec too.
 _SPECIAL = re.compile(r"[%@?#&*\[\]\x00-\x20\x7f]|(?<=:):")
 _FORMS = "h5mirror://HOST[:PORT]/NAME, h5mirror:///NAME or h5mirror+unix:///SOCKET?name=NAME"
 
@@ -82,7 +82,7 @@ def _server_and_name(text: str) -> tuple[str | None, str]:
         if parts.query:
             raise _wrong(text, "a '?' in a name is written %3F, and keys are arguments")
         if "@" in parts.netloc:
-            raise _wrong(text, "it names a user; who you are the token says")
+            raise _wrong(text, "it names a user; leave that out, as the token names you")
         return parts.netloc or None, parts.path[1:]
     if parts.scheme == "h5mirror+unix":
         return _of_socket(text, parts.netloc, parts.path, parts.query)

@@ -20,7 +20,7 @@ class Version:
     """The server's clock when it became durable, in UTC. Rounded up to a microsecond: open() at that time opens this one."""
     user: str
     user_verified: bool
-    """The server authenticated the user; else it is what the writer said."""
+    """The server authenticated the user; else the name is the writer's own claim."""
     host: str
     program: str
     comment: str

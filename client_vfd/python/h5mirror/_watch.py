@@ -18,7 +18,7 @@ _PART = 1 << 16
 
 
 class Watch:
-    """A program that runs beside this one until close(), or until this one ends in whatever way.
+    """A program that runs beside this one until close(), or until this one ends in any way.
 
     A thread that waits for it reads a pipe: neither the interpreter's lock nor h5py's is held. Its messages
     meanwhile, such as that the server is away, go to the logger "h5mirror".

@@ -13,11 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ._events import Event, _Watch
+from ._forks import fork as _fork
+from ._forks import promote as _promote
 from ._reader import access
+from ._restore import Restored
+from ._restore import restore as _restore
 from ._versions import Version
 from ._versions import versions as _versions
 
-__all__ = ["Event", "Version", "events", "versions"]
+__all__ = ["Event", "Restored", "Version", "events", "fork", "promote", "restore", "versions"]
 
 
 async def events(url: str, *, after: int = 0, wait: bool = False, idle_timeout: float | None = None,
@@ -39,3 +43,18 @@ async def events(url: str, *, after: int = 0, wait: bool = False, idle_timeout: 
 async def versions(url: str, **keys: Any) -> list[Version]:
     """As h5mirror.versions()."""
     return await asyncio.to_thread(_versions, url, **keys)
+
+
+async def restore(url: str, path: str, **keys: Any) -> Restored:
+    """As h5mirror.restore(). A task that is cancelled does not stop it half-way."""
+    return await asyncio.to_thread(_restore, url, path, **keys)
+
+
+async def fork(url: str, new: str, **keys: Any) -> Version:
+    """As h5mirror.fork()."""
+    return await asyncio.to_thread(_fork, url, new, **keys)
+
+
+async def promote(fork: str, into: str, **keys: Any) -> Version:
+    """As h5mirror.promote()."""
+    return await asyncio.to_thread(_promote, fork, into, **keys)

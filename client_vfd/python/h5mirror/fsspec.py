@@ -78,7 +78,7 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
-        """Whole URLs stay; what has no scheme gets it."""
+        """Whole URLs stay; a path without a scheme gets it."""
         if isinstance(path, list):
             return [cls._strip_protocol(each) for each in path]
         text = stringify_path(path)
@@ -103,7 +103,7 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
         directory = Url.parse_directory(self._strip_protocol(path))
         return replace(directory, server=directory.server or self._server)
 
-    # What there is.
+    # Lists of files and versions.
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
         """Of a file: size, version (None: a cut that is none), cut, and ukey, which is another one for other bytes."""
@@ -175,7 +175,7 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
         return str(self.info(path)["ukey"])
 
     def pinned(self, path: str) -> str:
-        """The URL with the number of the version that it means now: what references are to name, which stay true with it.
+        """The URL with the number of the version that it means now. References that name it stay true.
 
         ValueError: it is a cut that is no version.
         """
@@ -222,7 +222,7 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
         return H5MirrorFile(self, path, Reader(self._target(path), self._how, pin), block_size, cache_type, cache_options)
 
     def invalidate_cache(self, path: str | None = None) -> None:
-        """Closes what cat_file() keeps open."""
+        """Closes the files that cat_file() keeps open."""
         self._readers.clear()
         super().invalidate_cache(path)
 
@@ -300,7 +300,7 @@ def _close_hdf5_files() -> None:
             h5py.File(number).close()
 
 
-# What h5py takes for the name of a file: its repr().
+# The name that h5py takes for a file object: its repr().
 _SHOWN = b"<File-like object H5MirrorFileSystem, "
 atexit.register(_close_hdf5_files)
 

@@ -66,6 +66,7 @@
 #include "base/extent.h"
 #include "base/extent_set.h"
 #include "base/local_record.h"
+#include "client_vfd/session/state/group_progress.h"
 
 namespace h5mirror::vfd {
 
@@ -80,6 +81,7 @@ struct CutEnd {
   std::optional<FileStat> local;  // at a clean close
   absl::Time time;                // when the cut was closed; it may be sent much later
   uint64_t ticket = 0;            // the owner's number for the cut; increases
+  std::optional<GroupCut> group;  // what it belongs to
 };
 
 // Ranges that were changed, and the smallest size that the file had meanwhile; unset: it was never

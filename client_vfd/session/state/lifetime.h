@@ -19,7 +19,7 @@ class Lifetime {
   enum class Follower {
     kNone,
     kWaits,        // for a moment to be handed over to
-    kHasTakenOver  // what this one has to see through
+    kHasTakenOver  // the work that this one has to finish
   };
 
   void Release() { released_ = true; }

@@ -74,7 +74,7 @@ class Succession {
   enum class Phase { kBegins, kOpen, kClaimed };
   enum class Awaits {
     kHandover,
-    kEnd  // with mode=remote the next session goes on from what the server has
+    kEnd  // with mode=remote the next session goes on from the server's state
   };
   enum class Followed {
     kWaits,  // the predecessor is still to end, or to hand over

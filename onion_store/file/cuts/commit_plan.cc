@@ -39,11 +39,17 @@ GenerationRow TakeGeneration(const CutLayer& layer, FileRow* row) {
           std::min(layer.data.direct_end_max(), layer.cut_bytes)};
 }
 
+// Members that changed and those that did not are found by the same number.
+bool IsOfNewGroupCut(const CutLayer& layer, const VersionInfo& newest) {
+  return layer.group && !(newest.group && newest.group->IsOfSameCut(*layer.group));
+}
+
 // Whether the file has changed since its newest version, with layers[i].
-absl::StatusOr<bool> HasChanged(const CutLayer& layer, size_t i, const FileRow& row,
+absl::StatusOr<bool> HasChanged(const CutLayer& layer, size_t i, const CommitPlan& plan,
                                 const CommitQuestions& questions) {
-  if (layer.begins_generation || layer.always_version || row.changed) return true;
-  return questions.changes(i, row.durable_size_bytes);
+  if (layer.begins_generation || layer.always_version || plan.row.changed) return true;
+  if (IsOfNewGroupCut(layer, plan.newest)) return true;
+  return questions.changes(i, plan.row.durable_size_bytes);
 }
 
 PlannedCut Decide(const CutLayer& layer, const FileRow& row, const CommitQuestions& questions) {
@@ -69,6 +75,9 @@ VersionRow NextVersion(const CutLayer& layer, VersionNumber version,
   if (layer.request_id && !questions.is_known_request(*layer.request_id)) {
     made.request_id = layer.request_id;
   }
+  made.info.group = layer.group;
+  made.info.source = layer.source;
+  if (made.info.source) made.info.source->time = made.info.server_time;
   row->changed = false;
   row->sent_bytes = 0;
   return made;
@@ -86,7 +95,7 @@ absl::StatusOr<CommitPlan> PlanCommit(const CommitBasis& basis,
   TakeStage(basis, layers, &plan.row);
   for (size_t i = 0; i < layers.size(); ++i) {
     const CutLayer& layer = *layers[i];
-    H5M_ASSIGN_OR_RETURN(plan.row.changed, HasChanged(layer, i, plan.row, questions));
+    H5M_ASSIGN_OR_RETURN(plan.row.changed, HasChanged(layer, i, plan, questions));
     if (layer.begins_generation) plan.begins = TakeGeneration(layer, &plan.row);
     TakeCut(layer, &plan.row);
     PlannedCut cut = Decide(layer, plan.row, questions);

@@ -2,7 +2,8 @@
 // version, and the answers to the callers that wait for a cut.
 //
 // A cut of kind commit becomes a version, except where
-//   - no byte has changed since the newest version (is_unchanged), or
+//   - no byte has changed since the newest version (is_unchanged), and it is of no new cut of a
+//     group, or
 //   - the history is stopped, and the cut is no writer's last (is_stopped).
 // A rollback and the first cut of a generation always count as changed.
 #ifndef H5MIRROR_ONION_STORE_FILE_CUTS_COMMIT_PLAN_H_

@@ -134,6 +134,25 @@ TEST_F(CommitPlanTest, ACommitBecomesAVersionWhereSomethingChanged) {
   }
 }
 
+TEST_F(CommitPlanTest, ACutOfAGroupIsAVersionAlsoWithoutAChangeButOnlyOnce) {
+  for (const uint64_t number : {1, 2, 2}) {
+    Add(kSameCommit);
+    layers_.back()->group = GroupCut{.id = {4}, .number = number, .members = {"m.h5"}};
+  }
+  Add(kSameCommit);
+  const CommitPlan plan = Plan();
+  EXPECT_EQ(Drawn(plan), "vv==");
+  EXPECT_EQ(plan.versions[1].info.group, layers_[1]->group);
+  EXPECT_EQ(plan.newest.group, layers_[1]->group);
+}
+
+TEST_F(CommitPlanTest, ACutOfAGroupIsNoVersionWhileTheHistoryIsStopped) {
+  Add(kSameCommit);
+  layers_.back()->group = GroupCut{.id = {4}, .number = 1, .members = {"m.h5"}};
+  is_stopped_ = true;
+  EXPECT_EQ(Drawn(Plan()), "s");
+}
+
 TEST_F(CommitPlanTest, BytesAreComparedOnlyWhereThatDecides) {
   for (const Cut& cut : {kSameTick, kTick, kCommit, kCommit, kRollback}) Add(cut);
   Plan();

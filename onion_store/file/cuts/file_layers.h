@@ -60,8 +60,10 @@ struct CutLayer {
   // The last cut of a lost writer: a version, if it changed a byte, also while history is stopped.
   bool is_writers_last = false;
   std::optional<std::array<uint8_t, 16>> request_id;
-  absl::Time time;  // of the cut, and of its version
-  absl::Time due;   // when it is to become durable
+  std::optional<SourceVersion> source;  // of a fork or a promotion; its version has that
+  std::optional<GroupCut> group;        // likewise, of a member of several files
+  absl::Time time;                      // of the cut, and of its version
+  absl::Time due;                       // when it is to become durable
   std::vector<CutWaiter> waiters;
   bool recovered = false;  // an earlier apply, of this run or another, may have written a part
   bool frozen = false;     // the background makes it durable, or has

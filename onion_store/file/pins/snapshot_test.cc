@@ -126,7 +126,7 @@ TEST_F(SnapshotTest, AFullDiskExpiresItAndNothingElse) {
   Fill('a');
   Apply(BarrierKind::kCommit);
   const auto held = Pin();
-  env_.FailOpensOf("/kept-", absl::ResourceExhaustedError("No space left on device"));
+  env_.FailOpensOf("/run-", absl::ResourceExhaustedError("No space left on device"));
   Fill('b');
   Apply(BarrierKind::kCommit);
   std::string bytes(1, '?');

@@ -224,7 +224,7 @@ absl::Status VersionReaderImpl::Check(uint64_t first, std::string_view bytes,
   return absl::OkStatus();
 }
 
-absl::StatusOr<uint64_t> VersionReaderImpl::CopyTo(EnvFile& out) {
+absl::StatusOr<uint64_t> VersionReaderImpl::CopyTo(EnvFile& out, const IsCancelled& is_cancelled) {
   bool shared = false;
   // With staged bytes over it the head may hold newer ones already.
   if (layers_.empty()) {
@@ -237,6 +237,8 @@ absl::StatusOr<uint64_t> VersionReaderImpl::CopyTo(EnvFile& out) {
   std::vector<bool> there;
   uint64_t copied_bytes = 0;
   for (uint64_t at = 0;;) {
+    if (is_cancelled != nullptr && is_cancelled())
+      return absl::CancelledError("the caller has gone");
     H5M_ASSIGN_OR_RETURN(Extent data, NextData(at));
     if (data.length == 0) return copied_bytes;
     const uint64_t from = std::max(at, RoundDown(data.offset, page_size_bytes_));

@@ -91,8 +91,9 @@ class VersionReaderImpl final : public VersionReader {
 
   // Fills the empty file `out` with the version; pages of zeros become holes. Returns how many
   // bytes are no holes. Where the file system can, `out` shares the head's blocks, and only pages
-  // that differ are written. Each page is read and checked. The caller syncs. Errors as Read().
-  absl::StatusOr<uint64_t> CopyTo(EnvFile& out);
+  // that differ are written. Each page is read and checked. The caller syncs. Errors as Read(), and
+  // kCancelled.
+  absl::StatusOr<uint64_t> CopyTo(EnvFile& out, const IsCancelled& is_cancelled = nullptr);
 
  private:
   // Fills `out` with whole pages from `first` on. Sets `head_only`, one entry for each page: true

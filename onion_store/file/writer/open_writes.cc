@@ -76,6 +76,7 @@ absl::Status OpenWrites::Write(StageLog& stage, CutNumber last_cut,
   H5M_ASSIGN_OR_RETURN(StageLocation at,
                        stage.AppendWrite(generation()->number, last_cut, staged, staged_pieces));
   for (const Extent& extent : staged) {
+    ForgetSums(extent);
     H5M_RETURN_IF_ERROR(layer_->data.Put(extent, at));
     at += extent.length;
   }
@@ -92,6 +93,12 @@ absl::Status OpenWrites::WriteDirect(uint64_t offset, absl::Span<const std::stri
   absl::Status status = written.head->WriteAt(offset, pieces);
   // Only now: a sync that runs beside the write takes the mark away and may miss the bytes.
   written.dirty = true;
+  if (written.direct_sums == nullptr) return status;
+  if (status.ok()) {
+    written.direct_sums->Note(offset, pieces);
+  } else {
+    written.direct_sums->Forget({offset, length});
+  }
   return status;
 }
 
@@ -105,6 +112,7 @@ absl::Status OpenWrites::Truncate(StageLog& stage, CutNumber last_cut, uint64_t 
   if (size_bytes < floor) {
     H5M_RETURN_IF_ERROR(stage.AppendTruncate(generation()->number, last_cut, size_bytes));
   }
+  ForgetSums({size_bytes, UINT64_MAX - size_bytes});
   H5M_RETURN_IF_ERROR(layer_->data.Truncate(size_bytes));
   if (direct_end > std::max(size_bytes, floor)) {
     H5M_RETURN_IF_ERROR(generation()->head->Truncate(std::max(size_bytes, floor)));
@@ -120,11 +128,16 @@ absl::Status OpenWrites::StageReverts(StageLog& stage, CutNumber last_cut,
   H5M_RETURN_IF_ERROR(stage.AppendReverts(generation()->number, last_cut, reverts));
   layer_->revert_pin = std::move(pin);
   for (const Revert& revert : reverts) {
+    ForgetSums(revert.extent);
     H5M_RETURN_IF_ERROR(layer_->data.Put(revert.extent, revert.at));
     layer_->sent_bytes += revert.extent.length;
     size_bytes_ = std::max(size_bytes_, revert.extent.end());
   }
   return absl::OkStatus();
+}
+
+void OpenWrites::ForgetSums(Extent extent) {
+  if (generation()->direct_sums != nullptr) generation()->direct_sums->Forget(extent);
 }
 
 void OpenWrites::BeginCopy(uint64_t size_bytes) {
@@ -151,6 +164,7 @@ absl::Status OpenWrites::TakeCut(StageLog& stage, CutNumber cut, const CutReques
   layer_->mode_bits = facts_.mode_bits;
   layer_->local = request.local;
   if (request.request_id.has_value()) layer_->request_id = request.request_id;
+  layer_->group = request.group;
   layer_->segments = stage.segments();
   layer_->stage_end = stage.end();
   return absl::OkStatus();
@@ -163,6 +177,7 @@ absl::Status OpenWrites::Drop(EnvTree& tree, StageLog& stage, StageEnd stage_end
   if (!written.has_cut) H5M_RETURN_IF_ERROR(tree.Remove(head_name));
   H5M_RETURN_IF_ERROR(stage.RewindTo(stage_end));
   if (!written.has_cut || dropped->data.direct().empty()) return absl::OkStatus();
+  if (written.direct_sums != nullptr) written.direct_sums->ForgetFrom(head_bytes);
   absl::Status cut = written.head->Truncate(head_bytes);
   written.dirty = true;
   return cut;

@@ -80,6 +80,8 @@ class OpenWrites {
  private:
   uint64_t Floor() const;
   absl::Status WriteDirect(uint64_t offset, absl::Span<const std::string_view> pieces);
+  // The head's pages that touch `extent` are not what their direct writes left.
+  void ForgetSums(Extent extent);
 
   LayerPtr layer_;
   uint64_t size_bytes_ = 0;

@@ -1,6 +1,8 @@
-"""An issuer of tokens, on loopback: OpenID discovery, the device flow and refresh tokens that count once."""
+"""An issuer of tokens, on loopback: OpenID discovery, the device flow, the authorization code flow, and refresh tokens that
+count once."""
 
 import base64
+import hashlib
 import json
 import os
 import subprocess
@@ -11,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 CLIENT = "h5mirror"
+PAGE = "h5mirror-web"
 DEVICE_GRANT = "urn:ietf:params:oauth:grant-type:device_code"
 
 
@@ -51,8 +54,13 @@ class Issuer:
         self.user, self.groups, self.audience, self.lifetime = "anna", ["bl7"], "h5mirror", 600
         self.answers: list[str] = []
         self.asked: list[float] = []  # when a device's token was asked for
-        self.is_down = False
+        self.is_down = self.refuses_refresh = False
         self.refreshes = self.reuses = 0
+        self.redirects: list[str] = []  # that it sends browsers back to: those of its client "page"
+        self.id_claims: dict = {}  # in place of right ones
+        self.id_key: Key | None = None
+        self.code_answers: list[dict] = []  # those to the next questions for a code's tokens, in place of tokens
+        self._codes: dict[str, dict] = {}
         self._lock = threading.Lock()
         self._refresh_tokens: set[str] = set()
         issuer = self
@@ -99,15 +107,24 @@ class Issuer:
                                   "iat": now, "exp": now + self.lifetime, "jti": str(time.monotonic_ns()), **claims})
 
     def _get(self, request) -> None:
-        if request.path != "/.well-known/openid-configuration":
+        path, _, query = request.path.partition("?")
+        if path == "/authorize":
+            return self._authorize(request, dict(urllib.parse.parse_qsl(query)))
+        if path == "/keys":
+            return self._answer(request, 200, json.loads(self.key_file.read_text()))
+        if path != "/.well-known/openid-configuration":
             return self._answer(request, 404, {"error": "not_found"})
         self._answer(request, 200, {"issuer": self.url, "token_endpoint": f"{self.url}/token",
+                                    "authorization_endpoint": f"{self.url}/authorize", "jwks_uri": f"{self.url}/keys",
+                                    "authorization_response_iss_parameter_supported": True,
                                     "device_authorization_endpoint": f"{self.url}/device"})
 
     def _post(self, request, fields: dict) -> None:
         if self.is_down:
             return self._answer(request, 503, {})
-        if fields.get("client_id") != CLIENT:
+        if fields.get("grant_type") == "authorization_code" and fields.get("client_id") == PAGE:
+            return self._tokens_for_code(request, fields)
+        if fields.get("client_id") not in (CLIENT, PAGE):
             return self._answer(request, 401, {"error": "invalid_client"})
         if request.path == "/device":
             return self._answer(request, 200, {
@@ -121,7 +138,35 @@ class Issuer:
             return self._refresh(request, fields.get("refresh_token"))
         self._answer(request, 400, {"error": "invalid_grant"})
 
+    def _authorize(self, request, asked: dict) -> None:
+        """As if the user had a session at the issuer, and had agreed before."""
+        wanted = {"client_id": PAGE, "response_type": "code", "code_challenge_method": "S256"}
+        if any(asked.get(key) != value for key, value in wanted.items()) or asked.get("redirect_uri") not in self.redirects:
+            return self._answer(request, 400, {"error": "invalid_request"})
+        code = f"code-{time.monotonic_ns()}"
+        self._codes[code] = asked
+        more = urllib.parse.urlencode({"code": code, "state": asked["state"], "iss": self.url})
+        request.send_response(302)
+        request.send_header("Location", f"{asked['redirect_uri']}?{more}")
+        request.send_header("Content-Length", "0")
+        request.end_headers()
+
+    def _tokens_for_code(self, request, fields: dict) -> None:
+        if self.code_answers:
+            return self._answer(request, 400, self.code_answers.pop(0))
+        asked = self._codes.pop(fields.get("code", ""), None)
+        challenge = _base64url(hashlib.sha256(fields.get("code_verifier", "").encode()).digest())
+        if asked is None or challenge != asked["code_challenge"] or fields.get("redirect_uri") != asked["redirect_uri"]:
+            return self._answer(request, 400, {"error": "invalid_grant", "error_description": "no such code"})
+        claims = {"aud": PAGE, "nonce": asked["nonce"], **self.id_claims}
+        token = self.token(**claims)
+        if self.id_key is not None:
+            token = self.id_key.sign(json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "==")))
+        self._tokens(request, id_token=token)
+
     def _refresh(self, request, token: str) -> None:
+        if self.refuses_refresh:
+            return self._answer(request, 400, {"error": "invalid_grant", "error_description": "the login has ended"})
         if token not in self._refresh_tokens:
             self.reuses += 1
             self._refresh_tokens.clear()  # A token that is shown twice may be a thief's.
@@ -130,11 +175,11 @@ class Issuer:
         self.refreshes += 1
         self._tokens(request)
 
-    def _tokens(self, request) -> None:
+    def _tokens(self, request, **more) -> None:
         refresh = f"refresh-{time.monotonic_ns()}"
         self._refresh_tokens.add(refresh)
         self._answer(request, 200, {"access_token": self.token(), "token_type": "Bearer",
-                                    "expires_in": self.lifetime, "refresh_token": refresh})
+                                    "expires_in": self.lifetime, "refresh_token": refresh, **more})
 
     @staticmethod
     def _answer(request, code: int, body: dict) -> None:

@@ -91,8 +91,12 @@ class Process:
         return self.line(timeout)
 
     def signal(self, number: int) -> None:
-        if self.running():
-            os.killpg(self.pid, number)
+        """After SIGSTOP no thread of it runs any more: kill(2) returns while some still do."""
+        if not self.running():
+            return
+        os.killpg(self.pid, number)
+        if number == signal.SIGSTOP:
+            wait_until(lambda: not self.running() or stands_still(self.pid), "it stops", every=0.001)
 
     def kill(self) -> None:
         """SIGKILL to the program and what it started; waits for it."""
@@ -123,6 +127,18 @@ def wait_until(true, what: str, timeout: float = 60, every: float = 0.02) -> Non
     while not true():
         assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
         time.sleep(every)
+
+
+def stands_still(pid: int) -> bool:
+    """Whether all threads of a process are stopped."""
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # It ended.
+        if state not in "TtZX":
+            return False
+    return True
 
 
 def memory_kb(pid: int, field: str = "VmHWM") -> int:

@@ -49,6 +49,11 @@ class Server:
     def address(self) -> str:
         return self.listen
 
+    @property
+    def http_port(self) -> int:
+        """The port of its first http_listen."""
+        return int(re.search(r"^http:(\d+)$", self.port_file.read_text(), re.MULTILINE)[1])
+
     def launch(self) -> Process:
         """Starts the process and does not wait for it: for servers that should refuse to start."""
         self.starts += 1
@@ -68,7 +73,7 @@ class Server:
         self.launch()
         wait_until(self._ready, f"h5mirrord does not listen:\n{self.log_tail()}", timeout)
         if self.listen.endswith(":0"):
-            port = re.findall(r"\d+", self.port_file.read_text())[-1]
+            port = re.findall(r"^\d+$", self.port_file.read_text(), re.MULTILINE)[-1]
             self.listen = self.listen[:-1] + port
         return self
 

@@ -18,7 +18,7 @@ ALLOWED = {
     "onion_store": {"onion_store/disk", "base"},
     "onion_store/shared": {"onion_store", "onion_store/disk", "base"},
     "onion_store/stage": {"onion_store/shared", "onion_store", "onion_store/disk", "base"},
-    "onion_store/index": {"onion_store/stage", "onion_store", "onion_store/disk", "base"},
+    "onion_store/index": {"onion_store/stage", "onion_store/shared", "onion_store", "onion_store/disk", "base"},
     "onion_store/pages": {
         "onion_store/index", "onion_store/stage", "onion_store/shared", "onion_store", "onion_store/disk", "base",
     },
@@ -57,9 +57,11 @@ ALLOWED = {
     "onion_store/store": {"onion_store/file", "onion_store/index", "onion_store/shared", "onion_store", "base"},
     # The store in a program, without a server.
     "onion_store/embedded": {"onion_store/store", "onion_store", "onion_store/disk", "base"},
+    # What the server loads where its root is in CephFS.
+    "ceph": {"base"},
     "swmr_agent": {"rpc", "proto", "base"},
     "swmr_agent/testing": {"swmr_agent", "rpc", "proto", "base"},
-    "server/settings": {"onion_store", "rpc", "proto", "base"},
+    "server/settings": {"ceph", "onion_store", "rpc", "proto", "base"},
     "server/state": {"onion_store", "rpc", "proto", "base"},
     "server/door": {"server/settings", "onion_store", "rpc", "proto", "base"},
     "server/notify": {"server/settings", "rpc", "proto", "base"},
@@ -84,8 +86,12 @@ ALLOWED = {
         "server/history", "server/calls", "server/quotas", "server/notify", "server/door", "server/state",
         "server/settings", "onion_store", "rpc", "proto", "base",
     },
+    "server/http": {
+        "server/live", "server/services", "server/calls", "server/door", "server/state", "server/settings",
+        "onion_store", "rpc", "proto", "base",
+    },
     # The daemon, which puts the folders together.
-    "server": {"server/**", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},
+    "server": {"server/**", "ceph", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},
     # The C faces between the plugin and the modules that it loads.
     "client_vfd/api": {"base"},
     # What a writer's session knows and decides: pure.

@@ -1,4 +1,4 @@
-#include "server/mirror/head_reader.h"
+#include "server/calls/head_reader.h"
 
 #include "gtest/gtest.h"
 

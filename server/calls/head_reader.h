@@ -1,6 +1,6 @@
 // Whom an access list of a head may name: docs/design/040-rights-and-audit.md.
-#ifndef H5MIRROR_SERVER_MIRROR_HEAD_READER_H_
-#define H5MIRROR_SERVER_MIRROR_HEAD_READER_H_
+#ifndef H5MIRROR_SERVER_CALLS_HEAD_READER_H_
+#define H5MIRROR_SERVER_CALLS_HEAD_READER_H_
 
 #include <cstdint>
 #include <optional>
@@ -17,4 +17,4 @@ std::optional<uint32_t> HeadReaderOf(const Principal& principal, Rights rights);
 
 }  // namespace h5mirror::server
 
-#endif  // H5MIRROR_SERVER_MIRROR_HEAD_READER_H_
+#endif  // H5MIRROR_SERVER_CALLS_HEAD_READER_H_

@@ -1,0 +1,38 @@
+// A buffer that is not zeroed before it is filled.
+#ifndef H5MIRROR_BASE_UNINITIALIZED_BYTES_H_
+#define H5MIRROR_BASE_UNINITIALIZED_BYTES_H_
+
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace h5mirror {
+
+// As std::allocator, but elements that nobody gives a value have none.
+template <typename T>
+struct NoInitAllocator : std::allocator<T> {
+  NoInitAllocator() = default;
+  template <typename U>
+  NoInitAllocator(const NoInitAllocator<U>&) noexcept {}
+  template <typename U>
+  struct rebind {
+    using other = NoInitAllocator<U>;
+  };
+  template <typename U>
+  void construct(U* at) noexcept(std::is_nothrow_default_constructible_v<U>) {
+    ::new (static_cast<void*>(at)) U;
+  }
+  template <typename U, typename... Args>
+  void construct(U* at, Args&&... args) {
+    ::new (static_cast<void*>(at)) U(std::forward<Args>(args)...);
+  }
+};
+
+// resize() leaves what it adds as the memory was: to be written before it is read.
+using UninitializedBytes = std::vector<char, NoInitAllocator<char>>;
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_UNINITIALIZED_BYTES_H_

@@ -1,0 +1,305 @@
+// bench_roots: what large files and many files cost the store of a server, without a server.
+//
+//   bench_roots first-commit --dir DIR --gib 10 [--restart]
+//   bench_roots open-files --dir DIR --count 10000 [--memory-mib 256]
+//   bench_roots flushes --dir DIR --writers 32 --seconds 5 [--threads 2]
+//
+// first-commit: writes a file and commits it. While its first version gets into sums, another cut
+// is made every 50 ms. With --restart the store is closed and opened in between, so that the
+// checksums of the writes are lost and all is read back.
+// open-files: opens so many files for writing, and flushes each of them twice.
+// flushes: each writer flushes its own file without a pause.
+//
+// Makes a directory in DIR, and removes it at the end. One line of JSON on stdout.
+#include <dirent.h>
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/strings.h"
+#include "nlohmann/json.hpp"
+#include "onion_store/store.h"
+
+namespace h5mirror::bench {
+namespace {
+
+constexpr uint64_t kFrameBytes = 1 << 20;
+constexpr absl::Duration kPatience = absl::Hours(24);
+
+struct Options {
+  std::string directory = ".";
+  uint64_t size_gib = 1;
+  bool restarts = false;
+  int count = 1000;
+  uint64_t memory_mib = 256;
+  int writers = 16;
+  int threads = 2;
+  int seconds = 5;
+};
+
+void Must(const absl::Status& status) {
+  if (!status.ok()) throw std::runtime_error(status.ToString());
+}
+template <typename T>
+T Must(absl::StatusOr<T> result) {
+  Must(result.status());
+  return *std::move(result);
+}
+
+double SecondsSince(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
+
+// A store on a directory of its own.
+class Root {
+ public:
+  explicit Root(const Options& options) {
+    std::string pattern = options.directory + "/bench_roots_XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
+    options_.root = pattern;
+    options_.memory_max_bytes = options.memory_mib << 20;
+    options_.background_threads = options.threads;
+    options_.durable_every = absl::Seconds(1);
+    store_ = Must(store::Store::Open(Env::Posix(), options_));
+  }
+  Root(const Root&) = delete;
+  ~Root() {
+    store_.reset();
+    std::error_code ignored;
+    std::filesystem::remove_all(options_.root, ignored);
+  }
+  store::Store& store() { return *store_; }
+  std::shared_ptr<store::File> Create(const std::string& name) {
+    return Must(store_->OpenOrCreateFile(name, 0));
+  }
+  void Restart() {
+    Must(store_->Close(absl::ZeroDuration()));
+    store_.reset();
+    store_ = Must(store::Store::Open(Env::Posix(), options_));
+  }
+
+ private:
+  store::StoreOptions options_;
+  std::unique_ptr<store::Store> store_;
+};
+
+class Writer {
+ public:
+  explicit Writer(std::shared_ptr<store::File> file) : file_(std::move(file)) {
+    token_ = Must(file_->Acquire());
+    Must(file_->Begin(token_, store::SessionStart::kContinue, {}, {0640}));
+    size_bytes_ = Must(file_->Info()).size_bytes;
+  }
+  void Write(uint64_t offset, std::string_view bytes) {
+    const Extent extent{offset, bytes.size()};
+    Must(file_->Write(token_, {&extent, 1}, {&bytes, 1}));
+    size_bytes_ = std::max(size_bytes_, extent.end());
+  }
+  // Returns when it is durable: after so many seconds.
+  double Flush(store::BarrierKind kind = store::BarrierKind::kSync) {
+    const absl::Time start = absl::Now();
+    absl::Notification done;
+    absl::Status status;
+    store::CutRequest request;
+    request.kind = kind;
+    request.size_bytes = size_bytes_;
+    Must(file_
+             ->Cut(token_, request,
+                   [&](absl::StatusOr<store::DurableCut> result) {
+                     status = result.status();
+                     done.Notify();
+                   })
+             .status());
+    done.WaitForNotification();
+    Must(status);
+    return SecondsSince(start);
+  }
+  void End() { Must(file_->End(token_, store::SessionEnd::kClean)); }
+  store::File& file() { return *file_; }
+
+ private:
+  std::shared_ptr<store::File> file_;
+  store::Token token_ = 0;
+  uint64_t size_bytes_ = 0;
+};
+
+nlohmann::json Summary(std::vector<double> seconds) {
+  if (seconds.empty()) return nullptr;
+  std::sort(seconds.begin(), seconds.end());
+  return {{"count", seconds.size()},
+          {"median_ms", 1e3 * seconds[seconds.size() / 2]},
+          {"max_ms", 1e3 * seconds.back()}};
+}
+
+nlohmann::json FirstCommit(const Options& options) {
+  Root root(options);
+  nlohmann::json result;
+  auto writer = std::make_unique<Writer>(root.Create("x.h5"));
+  std::mt19937_64 random(1);
+  std::string bytes(kFrameBytes, '\0');
+  for (char& byte : bytes) byte = static_cast<char>(random());
+  absl::Time start = absl::Now();
+  for (uint64_t at = 0; at < options.size_gib << 30; at += kFrameBytes) {
+    bytes[at / kFrameBytes % kFrameBytes] ^= 1;
+    writer->Write(at, bytes);
+  }
+  result["write_s"] = SecondsSince(start);
+  result["durable_s"] = writer->Flush(store::BarrierKind::kCommit);
+  if (options.restarts) {
+    writer->End();
+    writer.reset();
+    root.Restart();
+    writer = std::make_unique<Writer>(root.Create("x.h5"));
+  }
+  const store::CutNumber first = Must(writer->file().Info()).last_cut;
+  start = absl::Now();
+  std::vector<double> flushes;
+  while (Must(writer->file().Info()).applied_cut < first) {
+    writer->Write(random() % kFrameBytes, "x");
+    flushes.push_back(writer->Flush());
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  result["applied_s"] = SecondsSince(start);
+  result["flushes_meanwhile"] = Summary(flushes);
+  writer->End();
+  Must(writer->file().WaitApplied(kPatience));
+  return result;
+}
+
+uint64_t ResidentBytes() {
+  malloc_trim(0);
+  std::ifstream statm("/proc/self/statm");
+  uint64_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * 4096;
+}
+
+int DescriptorCount() {
+  int count = 0;
+  DIR* directory = opendir("/proc/self/fd");
+  if (directory == nullptr) return 0;
+  while (readdir(directory) != nullptr) ++count;
+  closedir(directory);
+  return count;
+}
+
+nlohmann::json OpenFiles(const Options& options) {
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+  Root root(options);
+  const uint64_t resident_before = ResidentBytes();
+  const int descriptors_before = DescriptorCount();
+  std::vector<std::unique_ptr<Writer>> writers;
+  std::vector<double> opens, flushes;
+  for (int i = 0; i < options.count; ++i) {
+    const absl::Time start = absl::Now();
+    writers.push_back(std::make_unique<Writer>(root.Create(StrCat("d", i / 1000, "/x", i, ".h5"))));
+    opens.push_back(SecondsSince(start));
+    writers.back()->Write(0, std::string(10'000, 'a'));
+    writers.back()->Flush(store::BarrierKind::kCommit);
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (const auto& writer : writers) {
+      writer->Write(5000, "b");
+      flushes.push_back(writer->Flush());
+    }
+  }
+  for (const auto& writer : writers) Must(writer->file().WaitApplied(kPatience));
+  const double count = options.count;
+  nlohmann::json result = {
+      {"resident_kib_per_file",
+       static_cast<double>(ResidentBytes() - resident_before) / 1024 / count},
+      {"counted_kib_per_file",
+       static_cast<double>(root.store().memory_used_bytes()) / 1024 / count},
+      {"descriptors_per_file", (DescriptorCount() - descriptors_before) / count},
+      {"open", Summary(opens)},
+      {"flush", Summary(flushes)}};
+  for (const auto& writer : writers) writer->End();
+  return result;
+}
+
+nlohmann::json Flushes(const Options& options) {
+  Root root(options);
+  std::atomic<bool> ends{false};
+  std::vector<std::vector<double>> flushes(options.writers);
+  std::vector<std::unique_ptr<Writer>> writers;
+  for (int i = 0; i < options.writers; ++i) {
+    writers.push_back(std::make_unique<Writer>(root.Create(StrCat("x", i, ".h5"))));
+    writers.back()->Write(0, std::string(100'000, 'a'));
+    writers.back()->Flush(store::BarrierKind::kCommit);
+  }
+  std::vector<std::thread> threads;
+  for (int i = 0; i < options.writers; ++i) {
+    threads.emplace_back([&, i] {
+      for (uint64_t n = 0; !ends; ++n) {
+        writers[i]->Write(n * 977 % 90'000, "b");
+        flushes[i].push_back(writers[i]->Flush());
+      }
+    });
+  }
+  absl::SleepFor(absl::Seconds(options.seconds));
+  ends = true;
+  for (std::thread& thread : threads) thread.join();
+  std::vector<double> all;
+  for (const auto& some : flushes) all.insert(all.end(), some.begin(), some.end());
+  for (const auto& writer : writers) writer->End();
+  return {{"flushes_per_s", static_cast<double>(all.size()) / options.seconds},
+          {"flush", Summary(all)}};
+}
+
+int Main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Measures the store of a server on large files and on many files.");
+  const auto add = [&](const char* name, const char* what, nlohmann::json (*run)(const Options&)) {
+    CLI::App* verb = app.add_subcommand(name, what);
+    verb->add_option("--dir", options.directory, "an existing directory on the disk to measure");
+    verb->add_option("--memory-mib", options.memory_mib, "the store's part of memory_max")
+        ->check(CLI::Range(1, 1 << 20));
+    verb->add_option("--threads", options.threads, "background threads of each pool")
+        ->check(CLI::Range(1, 32));
+    verb->callback([&options, run] { std::cout << run(options) << std::endl; });
+    return verb;
+  };
+  CLI::App* first = add("first-commit", "a first commit of a large file", FirstCommit);
+  first->add_option("--gib", options.size_gib, "its size")->check(CLI::Range(1, 1 << 20));
+  first->add_flag("--restart", options.restarts, "open the store again before the apply");
+  add("open-files", "many files that are open for writing", OpenFiles)
+      ->add_option("--count", options.count, "how many")
+      ->check(CLI::Range(1, 1'000'000));
+  CLI::App* flushes = add("flushes", "flushes without a pause", Flushes);
+  flushes->add_option("--writers", options.writers, "of a file each")->check(CLI::Range(1, 1000));
+  flushes->add_option("--seconds", options.seconds, "how long")->check(CLI::Range(1, 3600));
+  app.require_subcommand(1);
+  CLI11_PARSE(app, argc, argv);
+  return 0;
+}
+
+}  // namespace
+}  // namespace h5mirror::bench
+
+int main(int argc, char** argv) {
+  try {
+    return h5mirror::bench::Main(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench_roots: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,136 @@
+"""What `h5mirror web` was told."""
+
+import ipaddress
+import ssl
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+# Of gRPC, and so of a token that a header takes.
+TOKEN_MAX = 16 << 10
+_PORT = 7447
+
+
+@dataclass(frozen=True)
+class Issuer:
+    """Where visitors log in. Valid as a whole, as Settings are."""
+
+    url: str
+    """As the issuer's own tokens write it."""
+    client_id: str
+    scope: str = "openid offline_access"
+    takes_id_token: bool = False
+    """The server gets the ID token in place of the access token."""
+    ca: str | None = None
+
+    def check(self) -> None:
+        """ValueError."""
+        parts = urlsplit(self.url)
+        if not is_safe_url(self.url) or parts.query or parts.fragment:
+            raise ValueError(f"--oidc-issuer {self.url!r}: must be https://NAME..., as the issuer's own tokens write it")
+        if not self.client_id.isprintable() or not self.client_id:
+            raise ValueError("--oidc-client-id: is needed with --oidc-issuer: the page's name at the issuer")
+        if "openid" not in self.scope.split():
+            raise ValueError(f"--oidc-scope {self.scope!r}: must have openid in it")
+
+    def tls(self) -> ssl.SSLContext | None:
+        """OSError: `ca` cannot be read."""
+        return ssl.create_default_context(cafile=self.ca) if self.ca is not None else None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Valid as a whole: check() has been called."""
+
+    server: str
+    """Where workers read files: HOST[:PORT] or unix:PATH."""
+    http: str
+    """Where lists, states and bytes come from: the URL of the server's http_listen."""
+    ca: str | None = None
+    token: str | None = field(default=None, repr=False)
+    """Of the one who started the page, not "@FILE"."""
+    read_token: str | None = field(default=None, repr=False)
+    """In its place for processes that read HDF5."""
+    listen: str = "127.0.0.1"
+    port: int = 0
+    """0: any."""
+    host_names: tuple[str, ...] = ()
+    """What Host may be, beside names of loopback."""
+    is_shared: bool = False
+    """Every visitor has a token; there is no key."""
+    is_https: bool = False
+    """Browsers come by https, through a reverse proxy."""
+    workers: int = 8
+    issuer: Issuer | None = None
+
+    def check(self) -> None:
+        """ValueError: what is wrong, and what to give instead."""
+        parts = urlsplit(self.http)
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
+            raise ValueError(f"--http {self.http!r}: must be http://HOST:PORT or https://HOST:PORT, of the server's http_listen")
+        try:
+            _ = self.server_port
+        except ValueError:
+            raise ValueError(f"--server {self.server!r}: must be HOST[:PORT] or unix:PATH") from None
+        if self.is_shared and self.server.startswith("unix:"):
+            raise ValueError("--shared: workers that come by a Unix socket may count as the user who started this; give --server "
+                             "HOST:PORT")
+        if self.is_shared and self.token is not None:
+            raise ValueError("--shared and --token: each visitor has a token, so leave --token out")
+        if self.read_token is not None and self.token is None:
+            raise ValueError("--read-token: stands beside --token, for what only reads")
+        for flag, token in (("--token", self.token), ("--read-token", self.read_token)):
+            if token is not None and not is_token(token):
+                raise ValueError(f"{flag}: must be one line of visible ASCII characters")
+        if not is_loopback(self.listen) and not (self.is_shared and self.is_https and self.host_names):
+            raise ValueError(f"--listen {self.listen}: other machines need --shared, --https (behind a proxy that has the "
+                             "certificate) and --host-name NAME")
+        if self.issuer is not None:
+            self.issuer.check()
+        if not 1 <= self.workers <= 64:
+            raise ValueError(f"--workers {self.workers}: must be from 1 to 64")
+
+    @property
+    def server_port(self) -> int:
+        """Of `server`; 0: it is a Unix socket."""
+        if self.server.startswith("unix:"):
+            return 0
+        return urlsplit(f"//{self.server}").port or _PORT
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Of the way to the server's HTTP. OSError: `ca` cannot be read."""
+        return ssl.create_default_context(cafile=self.ca) if self.http.startswith("https:") else None
+
+
+def is_token(text: str) -> bool:
+    """Whether it can stand in a header. "@FILE" is none: drivers and programs would read that file."""
+    return (0 < len(text) <= TOKEN_MAX and text.isascii() and all("!" <= each <= "~" for each in text)
+            and not text.startswith("@"))
+
+
+def is_safe_url(text: str) -> bool:
+    """Whether nobody between can read or change what goes there."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError:
+        return False
+    host = parts.hostname or ""
+    return text.isprintable() and bool(host) and not parts.username and (
+        parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host)))
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def host_of(header: str) -> str:
+    """The name in a Host header, in lower case and without the port; "": it has none."""
+    try:
+        return urlsplit(f"//{header}").hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,80 @@
+// How a new file begins with the bytes of another one's version: docs/design/044-forks.md.
+//
+// The version is copied into gen-1 as a rollback to an older generation copies one, and the first
+// cut of that becomes durable as any file's: docs/design/030-order-of-writes.md. The source needs
+// no lock meanwhile. Its head may be applied to while blocks are shared with it, but a page gets a
+// row before it changes, and a page with a row is written over (VersionReaderImpl::CopyTo()).
+#include <utility>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/file/file_impl.h"
+#include "onion_store/file/made_version.h"
+#include "onion_store/file/versions/version_reader.h"
+#include "onion_store/shared/head_access.h"
+
+namespace h5mirror::store {
+
+absl::StatusOr<std::optional<SourceVersion>> FileImpl::ForkedFrom() {
+  H5M_ASSIGN_OR_RETURN(auto index, Index());
+  if (index == nullptr) return std::nullopt;
+  return index->ForkedFrom();
+}
+
+absl::StatusOr<VersionInfo> FileImpl::BecomeFork(FileImpl& source, VersionNumber version,
+                                                 const ForkRequest& request) {
+  absl::StatusOr<VersionInfo> made;
+  {
+    WorkTurn turn(&work_lock_);
+    made = BecomeForkLocked(source, version, request);
+  }
+  context_->TellOfOwner(files_.name());  // Also where it failed: a cut may be there.
+  return made;
+}
+
+absl::StatusOr<VersionInfo> FileImpl::BecomeForkLocked(FileImpl& source, VersionNumber version,
+                                                       const ForkRequest& request) {
+  H5M_ASSIGN_OR_RETURN(const auto opened, source.OpenVersion(version));
+  auto& reader = static_cast<VersionReaderImpl&>(*opened);
+  const VersionInfo& target = reader.info();
+  H5M_RETURN_IF_ERROR(BeginFork(source.row().mode_bits, request.access));
+  metadata_.Add(source.metadata_.Within({0, target.size_bytes}));
+  const CutRequest cut =
+      CutOfCall(target.size_bytes, request.provenance,
+                StrCat("fork of ", source.name(), "@", target.version), request.request_id);
+  auto made = FinishMade(CopyGeneration(reader, target, request.is_cancelled), cut,
+                         SourceIn(source, target, SourceKind::kFork, request.provenance));
+  if (!made.ok()) LeaveNothingLocked();
+  return made;
+}
+
+absl::Status FileImpl::BeginFork(uint32_t mode_bits, const LocalAccess& access) {
+  absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(health_.dead());
+  if (HasCut() || session_.is_writing() || open_.is_open()) {
+    return absl::AlreadyExistsError(StrCat(files_.name(), " exists: choose another name"));
+  }
+  session_.End();
+  const HeadAccess head_access(*context_, files_.name());
+  H5M_RETURN_IF_ERROR(BeginLocked(
+      SessionStart::kNewGeneration, {Origin{}, mode_bits},
+      [&](EnvFile& head) { return head_access.GiveFork(head, mode_bits, access.reader); }));
+  owner_ = CheckOwner(access.owner).ok() ? access.owner : std::string();
+  return absl::OkStatus();
+}
+
+void FileImpl::LeaveNothing() {
+  WorkTurn turn(&work_lock_);
+  LeaveNothingLocked();
+}
+
+void FileImpl::LeaveNothingLocked() {
+  absl::MutexLock lock(&mutex_);
+  if (HasCut() || session_.is_writing() || open_.is_open()) return;
+  if (!health_.dead().ok()) return;  // The next open sees to it.
+  owner_.clear();
+  history_.ClearMark();
+  history_.RemoveEmpty();
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,188 @@
+// How a fork's version becomes the newest one of the file that was forked:
+// docs/design/044-forks.md.
+//
+// The file must be as the fork last knew it: at the version that was forked, or at the one that was
+// promoted from the fork last. Then the pages that the fork has changed since are all that differ.
+// They are staged as one cut, as those of a rollback within a generation: a version in one
+// transaction, with the row that names the fork. A crash leaves the version whole, or nothing.
+#include <algorithm>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/file/file_changes.h"
+#include "onion_store/file/file_impl.h"
+#include "onion_store/file/made_version.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr uint64_t kCopyBytes = 1 << 20;
+constexpr VersionNumber kForkVersion = 1;  // a fork begins with it
+
+absl::Status NoForkOf(const File& fork, const std::string& name,
+                      const std::optional<SourceVersion>& forked) {
+  if (!forked) {
+    return absl::FailedPreconditionError(
+        StrCat(fork.name(), " is no fork: h5mirror fork makes one"));
+  }
+  return absl::FailedPreconditionError(StrCat(fork.name(), " is a fork of another file than ", name,
+                                              ": of the one that was ", forked->name, " then"));
+}
+
+absl::Status CheckWanted(const IsCancelled& is_cancelled) {
+  const bool has_gone = is_cancelled != nullptr && is_cancelled();
+  return has_gone ? absl::CancelledError("the caller has gone") : absl::OkStatus();
+}
+
+absl::StatusOr<uint64_t> BytesIn(ChangeReader& changes, const IsCancelled& is_cancelled) {
+  uint64_t bytes = 0;
+  std::vector<Extent> ranges;
+  for (bool more = true; more;) {
+    H5M_RETURN_IF_ERROR(CheckWanted(is_cancelled));
+    H5M_ASSIGN_OR_RETURN(more, changes.Next(&ranges));
+    for (const Extent& range : ranges) bytes += range.length;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+absl::StatusOr<Promotion> FileImpl::Promote(File& fork, const PromoteRequest& request) {
+  WorkTurn turn(&work_lock_);
+  H5M_ASSIGN_OR_RETURN(const auto index, Index());
+  if (index == nullptr) {
+    return absl::FailedPreconditionError(StrCat(files_.name(), " has no version yet"));
+  }
+  Promotion promotion;
+  if (request.mode == PromoteMode::kMake) {
+    const auto done = index->FindRequest(request.request_id);
+    if (!done.ok() && !absl::IsNotFound(done.status())) return done.status();
+    if (done.ok()) {
+      H5M_ASSIGN_OR_RETURN(promotion.version, GetVersion(done->info.version));
+      if (promotion.version.source) promotion.promoted = promotion.version.source->version;
+      return promotion;
+    }
+    H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
+  }
+  H5M_ASSIGN_OR_RETURN(const PromotionBasis basis, FindBasis(fork, *index));
+  H5M_ASSIGN_OR_RETURN(const VersionInfo target, fork.GetVersion(request.version));
+  promotion.promoted = target.version;
+  promotion.version = basis.newest;
+  promotion.unchanged = target.version == basis.own;
+  if (promotion.unchanged) return promotion;
+  H5M_ASSIGN_OR_RETURN(const auto changes, DifferencesFrom(basis, fork, target.version));
+  if (request.mode == PromoteMode::kTry) {
+    H5M_ASSIGN_OR_RETURN(promotion.differing_bytes, BytesIn(*changes, request.is_cancelled));
+    return promotion;
+  }
+  H5M_ASSIGN_OR_RETURN(const auto reader, fork.OpenVersion(target.version));
+  const CutRequest cut =
+      CutOfCall(target.size_bytes, request.provenance,
+                StrCat("promotion of ", fork.name(), "@", target.version), request.request_id);
+  H5M_RETURN_IF_ERROR(BeginRollback(row().generation));
+  const absl::Status staged =
+      StageFrom(*reader, *changes, request.is_cancelled, &promotion.differing_bytes);
+  H5M_ASSIGN_OR_RETURN(
+      promotion.version,
+      FinishMade(staged, cut, SourceIn(fork, target, SourceKind::kPromotion, request.provenance)));
+  return promotion;
+}
+
+absl::StatusOr<FileImpl::PromotionBasis> FileImpl::FindBasis(File& fork, VersionIndex& index) {
+  H5M_ASSIGN_OR_RETURN(const std::optional<SourceVersion> forked, fork.ForkedFrom());
+  if (!forked || forked->file_id != file_id()) return NoForkOf(fork, files_.name(), forked);
+  VersionNumber newest = 0;
+  CutNumber newest_cut = 0;
+  bool is_level = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(health_.dead());
+    if (session_.is_writing()) {
+      return absl::FailedPreconditionError(
+          StrCat(files_.name(), ": a session writes it; it must end first"));
+    }
+    newest = newest_.version;
+    newest_cut = newest_.cut;
+    is_level = LastIsVersion();
+  }
+  H5M_ASSIGN_OR_RETURN(const VersionNumber promoted, index.LastPromotedFrom(fork.file_id()));
+  const VersionNumber known = promoted != 0 ? promoted : forked->version;
+  const bool is_known = newest == known && (promoted != 0 || newest_cut == forked->cut);
+  if (!is_known || !is_level) {
+    return absl::AbortedError(StrCat(
+        files_.name(), " has changed since ", fork.name(), " was ",
+        promoted != 0 ? "promoted to its version " : "forked from its version ", known,
+        ": the newest is version ", newest, is_level ? "" : " and later cuts",
+        "; compare: h5mirror diff ", files_.name(), "@", known, " ", files_.name(), "@latest"));
+  }
+  PromotionBasis basis;
+  H5M_ASSIGN_OR_RETURN(basis.newest, GetVersion(newest));
+  basis.own = kForkVersion;
+  if (promoted == 0) return basis;
+  // A fork that was put back from a copy may have another version of that number.
+  const std::optional<SourceVersion>& source = basis.newest.source;
+  const auto own = source ? fork.GetVersion(source->version) : absl::NotFoundError("");
+  basis.own = own.ok() && own->cut == source->cut ? own->version : 0;
+  return basis;
+}
+
+absl::StatusOr<std::unique_ptr<ChangeReader>> FileImpl::DifferencesFrom(const PromotionBasis& basis,
+                                                                        File& fork,
+                                                                        VersionNumber target) {
+  if (basis.own != 0) {
+    auto changes = fork.OpenChanges(basis.own, target);
+    const bool is_gone = absl::IsNotFound(changes.status()) || absl::IsOutOfRange(changes.status());
+    if (!is_gone) return changes;
+  }
+  // The version that the fork's index could be asked about was dropped.
+  H5M_ASSIGN_OR_RETURN(auto here, OpenVersion(basis.newest.version));
+  H5M_ASSIGN_OR_RETURN(auto there, fork.OpenVersion(target));
+  return std::make_unique<ComparedChanges>(std::move(here), std::move(there), context_->budget);
+}
+
+absl::Status FileImpl::StageFrom(VersionReader& reader, ChangeReader& changes,
+                                 const IsCancelled& is_cancelled, uint64_t* bytes) {
+  uint64_t old_bytes = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    old_bytes = open_.size_bytes();
+    H5M_RETURN_IF_ERROR(TruncateLocked(reader.info().size_bytes));
+  }
+  const MemoryCharge charge(context_->budget, kCopyBytes);
+  std::vector<Extent> ranges;
+  for (bool more = true; more;) {
+    H5M_RETURN_IF_ERROR(CheckWanted(is_cancelled));
+    H5M_ASSIGN_OR_RETURN(more, changes.Next(&ranges));
+    for (const Extent& range : ranges) {
+      H5M_RETURN_IF_ERROR(CheckWanted(is_cancelled));
+      *bytes += range.length;
+      H5M_RETURN_IF_ERROR(StageRange(reader, range, old_bytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileImpl::StageRange(VersionReader& reader, Extent range, uint64_t old_bytes) {
+  const uint64_t end = std::min(range.end(), reader.info().size_bytes);
+  std::string bytes;
+  for (uint64_t at = range.offset; at < end;) {
+    uint64_t length = std::min(kCopyBytes, end - at);
+    if (at >= old_bytes) {  // There are zeros already.
+      H5M_ASSIGN_OR_RETURN(const Extent data, reader.NextData(at));
+      if (data.length == 0 || data.offset >= end) return absl::OkStatus();
+      at = std::max(at, data.offset);
+      length = std::min({kCopyBytes, end - at, data.end() - at});
+    }
+    bytes.resize(length);
+    H5M_RETURN_IF_ERROR(reader.Read(at, absl::MakeSpan(bytes)));
+    const Extent part{at, length};
+    const std::string_view piece = bytes;
+    at += length;
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(WriteLocked({&part, 1}, {&piece, 1}));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,229 @@
+#include "server/http/json_answers.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "base/glob.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/store.h"
+#include "server/calls/page_budget.h"
+#include "server/http/event_stream.h"
+#include "server/http/file_stream.h"
+#include "server/http/file_target.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr std::string_view kVersionsSuffix = "/versions";
+constexpr std::string_view kEventsSuffix = "/events";
+// An event is short, and there may be a thousand streams that have none.
+constexpr uint32_t kEventBlockBytes = 4 << 10;
+// Most rows of a page, with any page_size. A row of JSON has some 1,000 bytes beside its
+// texts, and a byte of a text may be written as six.
+constexpr int kRowsMax = 1000;
+constexpr uint64_t kPageJsonBytes = 6 * kPageBytesMax + 1000 * kRowsMax;
+// JSON that is longer is sent in parts.
+constexpr size_t kWholeTextMax = 16 << 10;
+
+absl::StatusOr<int32_t> ParsePageSize(const std::string& text) {
+  int32_t size = 0;
+  if (absl::SimpleAtoi(text, &size) && size > 0) return std::min(size, kRowsMax);
+  return absl::InvalidArgumentError(
+      StrCat("page_size \"", text, "\" must be a whole number, 1 or more"));
+}
+
+absl::Status UnknownKey(const std::string& key, std::string_view known) {
+  return absl::InvalidArgumentError(StrCat("unknown query \"", key, "\"; there are ", known));
+}
+
+struct ListQuery {
+  v1::ListFilesRequest request;
+  std::string match;  // a glob; empty: all
+};
+
+absl::StatusOr<ListQuery> ParseListQuery(const HttpRequest& request) {
+  ListQuery query;
+  query.request.set_page_size(kRowsMax);
+  for (const auto& [key, value] : request.query) {
+    if (key == "directory") {
+      query.request.set_directory(value);
+    } else if (key == "page_token") {
+      query.request.set_page_token(value);
+    } else if (key == "page_size") {
+      H5M_ASSIGN_OR_RETURN(const int32_t size, ParsePageSize(value));
+      query.request.set_page_size(size);
+    } else if (key == "match") {
+      H5M_RETURN_IF_ERROR(CheckGlob(value));
+      query.match = value;
+    } else if (key == "state") {
+      v1::MirrorState state;
+      if (!v1::MirrorState_Parse(StrCat("MIRROR_STATE_", value), &state)) {
+        return absl::InvalidArgumentError(
+            StrCat("state \"", value,
+                   "\" is none of CONNECTED, DEGRADED, RESYNCING, IN_SYNC, "
+                   "DIVERGED"));
+      }
+      query.request.add_states(state);
+    } else {
+      return UnknownKey(key, "directory, match, state, page_size and page_token");
+    }
+  }
+  return query;
+}
+
+absl::StatusOr<v1::ListVersionsRequest> ParseVersionsQuery(const HttpRequest& request) {
+  v1::ListVersionsRequest query;
+  query.set_page_size(kRowsMax);
+  for (const auto& [key, value] : request.query) {
+    if (key == "page_token") {
+      query.set_page_token(value);
+    } else if (key == "page_size") {
+      H5M_ASSIGN_OR_RETURN(const int32_t size, ParsePageSize(value));
+      query.set_page_size(size);
+    } else {
+      return UnknownKey(key, "page_size and page_token");
+    }
+  }
+  return query;
+}
+
+HttpAnswer JsonAnswer(std::string json) {
+  HttpAnswer answer;
+  answer.text = std::move(json);
+  answer.headers = {{"Content-Type", "application/json"},
+                    {"Cache-Control", "private, no-store"},
+                    {"X-Content-Type-Options", "nosniff"}};
+  return answer;
+}
+
+// The name before `suffix`, which is written as it stands.
+absl::StatusOr<std::string> NameIn(std::string_view path, std::string_view suffix) {
+  path.remove_suffix(suffix.size());
+  H5M_ASSIGN_OR_RETURN(std::string name, DecodePercent(path));
+  H5M_RETURN_IF_ERROR(store::CheckName(name));
+  return name;
+}
+
+}  // namespace
+
+HttpAnswer JsonAnswers::Run(const HttpRequest& request, const char* method, const Needs& needs,
+                            Size size, Body body) {
+  const absl::Duration start = environment_.clock.Monotonic();
+  const CallUse use = size == Size::kPage ? CallUse::kRead : CallUse::kThread;
+  const uint64_t cost = size == Size::kPage ? ReadCost(0) + kPageJsonBytes : 1;
+  absl::StatusOr<Callers::Ticket> ticket =
+      AdmitCall(environment_, request.source, method, needs, use, cost);
+  if (!ticket.ok()) {
+    NoteRefused(environment_, *request.source, method, start, ticket.status());
+    return ErrorAnswer(ticket.status());
+  }
+  absl::StatusOr<std::string> json = body(ticket->principal());
+  // Between the check and the look the name may have got another file, of another owner.
+  if (absl::Status may = CheckAgain(environment_, ticket->principal(), needs); !may.ok()) {
+    json = std::move(may);
+  }
+  if (size == Size::kPage && json.ok() && json->size() > kWholeTextMax && !request.is_head) {
+    HttpAnswer answer = JsonAnswer("");
+    answer.stream_bytes = json->size();
+    answer.stream = std::make_unique<TextStream>(*std::move(json));
+    answer.ticket = *std::move(ticket);
+    answer.method = method;
+    return answer;
+  }
+  ticket->Done(json.status());
+  NoteCallDone(environment_, *request.source, method, start, json.status());
+  return json.ok() ? JsonAnswer(*std::move(json)) : ErrorAnswer(json.status());
+}
+
+HttpAnswer JsonAnswers::List(const HttpRequest& request) {
+  const absl::StatusOr<ListQuery> query = ParseListQuery(request);
+  if (!query.ok()) return ErrorAnswer(query.status());
+  return Run(
+      request, "HttpListFiles", AnyFile(Right::kRead), Size::kPage,
+      [&](const Principal& principal) -> absl::StatusOr<std::string> {
+        v1::ListFilesResponse response;
+        H5M_RETURN_IF_ERROR(files_.List(request.is_cancelled, principal, query->request, response));
+        if (!query->match.empty()) {
+          v1::ListFilesResponse matching;
+          matching.set_next_page_token(response.next_page_token());
+          for (const v1::FileSummary& file : response.files()) {
+            if (GlobMatches(query->match, file.name())) *matching.add_files() = file;
+          }
+          response = std::move(matching);
+        }
+        return ToJson(response, /*is_indented=*/true);
+      });
+}
+
+HttpAnswer JsonAnswers::OfFile(const HttpRequest& request, std::string_view path) {
+  const std::string_view suffix = path.ends_with(kVersionsSuffix) ? kVersionsSuffix
+                                  : path.ends_with(kEventsSuffix) ? kEventsSuffix
+                                                                  : std::string_view();
+  const absl::StatusOr<std::string> name = NameIn(path, suffix);
+  if (!name.ok()) return ErrorAnswer(name.status());
+  if (suffix == kVersionsSuffix) return Versions(request, *name);
+  if (suffix == kEventsSuffix) return Events(request, *name);
+  return Run(request, "HttpGetStatus", OneFile(Right::kRead, *name), Size::kRow,
+             [&](const Principal&) -> absl::StatusOr<std::string> {
+               H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, files_.GetStatus(*name));
+               return ToJson(status, /*is_indented=*/true);
+             });
+}
+
+HttpAnswer JsonAnswers::Versions(const HttpRequest& request, const std::string& name) {
+  absl::StatusOr<v1::ListVersionsRequest> query = ParseVersionsQuery(request);
+  if (!query.ok()) return ErrorAnswer(query.status());
+  query->set_name(name);
+  return Run(request, "HttpListVersions", OneFile(Right::kRead, name), Size::kPage,
+             [&](const Principal&) -> absl::StatusOr<std::string> {
+               v1::ListVersionsResponse response;
+               H5M_RETURN_IF_ERROR(versions_.List(*query, response));
+               return ToJson(response, /*is_indented=*/true);
+             });
+}
+
+HttpAnswer JsonAnswers::Events(const HttpRequest& request, const std::string& name) {
+  constexpr const char* kMethod = "HttpFollowEvents";
+  const absl::Duration start = environment_.clock.Monotonic();
+  const Needs needs = OneFile(Right::kRead, name);
+  absl::StatusOr<Callers::Ticket> ticket =
+      AdmitCall(environment_, request.source, kMethod, needs, CallUse::kWait);
+  if (!ticket.ok()) {
+    NoteRefused(environment_, *request.source, kMethod, start, ticket.status());
+    return ErrorAnswer(ticket.status());
+  }
+  absl::Status there = files_.GetStatus(name).status();
+  // As in Run().
+  if (absl::Status may = CheckAgain(environment_, ticket->principal(), needs); !may.ok()) {
+    there = std::move(may);
+  }
+  if (!there.ok() || request.is_head) {
+    ticket->Done(there);
+    NoteCallDone(environment_, *request.source, kMethod, start, there);
+  }
+  if (!there.ok()) return ErrorAnswer(there);
+  HttpAnswer answer;
+  answer.headers = {{"Content-Type", "text/event-stream"},
+                    {"Cache-Control", "private, no-store"},
+                    {"X-Content-Type-Options", "nosniff"}};
+  answer.is_endless = request.is_head;
+  if (request.is_head) return answer;
+  ticket->Began();
+  const auto after = ParseEventPlace(request.last_event_id.value_or(""));
+  answer.stream = std::make_unique<EventStream>(
+      files_, versions_, *environment_.cuts, environment_.clock, name, after,
+      [&authenticator = environment_.authenticator, principal = ticket->principal(), needs] {
+        return authenticator.asks_owners() ? authenticator.StillMay(principal, needs)
+                                           : absl::OkStatus();
+      });
+  answer.block_bytes = kEventBlockBytes;
+  answer.ticket = *std::move(ticket);
+  answer.method = kMethod;
+  return answer;
+}
+
+}  // namespace h5mirror::server

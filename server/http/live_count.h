@@ -1,0 +1,52 @@
+// How many objects of a kind are alive, and a wait for the last of them.
+#ifndef H5MIRROR_SERVER_HTTP_LIVE_COUNT_H_
+#define H5MIRROR_SERVER_HTTP_LIVE_COUNT_H_
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace h5mirror::server {
+
+// Thread-safe.
+class LiveCount {
+ public:
+  // Counts as long as it lives. As the first member of a class it counts until all other members
+  // have gone.
+  class Hold {
+   public:
+    explicit Hold(std::shared_ptr<LiveCount> count) : count_(std::move(count)) { count_->Add(); }
+    Hold(const Hold& other) : Hold(other.count_) {}
+    Hold& operator=(const Hold&) = delete;
+    ~Hold() { count_->Drop(); }
+
+   private:
+    const std::shared_ptr<LiveCount> count_;
+  };
+
+  void AwaitNone() {
+    absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(this, &LiveCount::IsNone));
+  }
+
+ private:
+  bool IsNone() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return alive_ == 0; }
+  void Add() {
+    absl::MutexLock lock(&mutex_);
+    ++alive_;
+  }
+  void Drop() {
+    absl::MutexLock lock(&mutex_);
+    --alive_;
+  }
+
+  absl::Mutex mutex_;
+  size_t alive_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_HTTP_LIVE_COUNT_H_

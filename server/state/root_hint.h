@@ -1,0 +1,27 @@
+// Small files of the server in its root, which may be lost: hints.
+#ifndef H5MIRROR_SERVER_STATE_ROOT_HINT_H_
+#define H5MIRROR_SERVER_STATE_ROOT_HINT_H_
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "base/env.h"
+
+namespace h5mirror::server {
+
+// The file `name` below `root`; of a longer file its first `bytes_max` bytes.
+absl::StatusOr<std::string> ReadRootHint(Env& env, const std::filesystem::path& root,
+                                         std::string_view name, size_t bytes_max);
+
+// Writes a new file and renames it into place, unsynced. One caller at a time.
+// kNotFound: the directory is gone.
+absl::Status ReplaceRootHint(Env& env, const std::filesystem::path& root, std::string_view name,
+                             std::string_view bytes);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_STATE_ROOT_HINT_H_

@@ -1,0 +1,198 @@
+"""Files over HTTP, with the clients of Python's own library and with raw sockets, beside a real writer."""
+
+import hashlib
+import http.client
+import json
+import resource
+import socket
+import time
+
+import pytest
+
+from harness.process import wait_until
+
+WRITES = """
+    with h5py.File("run.h5", "w", libver="latest") as f:
+        f["x"] = np.arange({count})
+"""
+
+
+pytestmark = pytest.mark.site(options={"http_listen": "127.0.0.1:0", "token_timeout": "5s"})
+
+
+def ask(site, path: str, method: str = "GET", **headers: str):
+    """The status, the headers and the body of one request."""
+    connection = http.client.HTTPConnection("127.0.0.1", site.server.http_port, timeout=60)
+    try:
+        connection.request(method, path, headers={key.replace("_", "-"): value for key, value in headers.items()})
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+    finally:
+        connection.close()
+
+
+def exported(site, name: str) -> bytes:
+    out = site.directory / f"exported-{time.monotonic_ns()}.h5"
+    site.cli("export", name, out).ok()
+    return out.read_bytes()
+
+
+def test_each_version_comes_whole_and_in_ranges(site):
+    for count in (1000, 200_000):
+        site.py(WRITES.format(count=count))
+    site.settle("run.h5")
+    for version in (1, 2):
+        whole = exported(site, f"run.h5@{version}")
+        status, headers, body = ask(site, f"/f/run.h5@{version}")
+        assert (status, body == whole) == (200, True)
+        assert headers["H5mirror-Version"] == str(version)
+        size = len(whole)
+        for first, last in ((0, 0), (1, 4096), (size // 2, size // 2 + 70_000), (size - 1, size - 1)):
+            last = min(last, size - 1)
+            status, headers, body = ask(site, f"/f/run.h5@{version}", Range=f"bytes={first}-{last}")
+            assert (status, headers["Content-Range"]) == (206, f"bytes {first}-{last}/{size}")
+            assert body == whole[first:last + 1]
+    assert ask(site, "/f/run.h5@latest-1")[2] == exported(site, "run.h5@1")
+
+
+def test_an_open_file_is_read_at_one_cut(site):
+    writer = site.start(site.script("""
+        f = h5py.File("live.h5", "w", libver="latest")
+        x = f.create_dataset("x", data=np.zeros(100_000))
+        for round in range(100_000):
+            x[...] = round
+            f.flush()
+            print(round, flush=True)
+            time.sleep(0.05)
+    """))
+    site.wait_for_cut("live.h5")
+    status, headers, body = ask(site, "/f/live.h5")
+    assert status == 200 and headers["ETag"].startswith('"c')
+    etag, digest = headers["ETag"], hashlib.sha256(body).digest()
+    wait_until(lambda: ask(site, "/f/live.h5", "HEAD")[1]["ETag"] != etag, "no newer cut was made", 60)
+    # The cut of the tag still is what it was, in ranges too.
+    parts = []
+    for first in range(0, len(body), 100_000):
+        status, headers, part = ask(site, "/f/live.h5", If_Match=etag, Range=f"bytes={first}-{first + 99_999}")
+        assert (status, headers["ETag"]) == (206, etag)
+        parts.append(part)
+    assert hashlib.sha256(b"".join(parts)).digest() == digest
+    writer.kill()
+
+
+def test_a_tag_of_a_server_that_was_killed_counts_no_more(site):
+    site.start(site.script("""
+        f = h5py.File("live.h5", "w", libver="latest")
+        f["x"] = np.arange(1000)
+        f.flush()
+        time.sleep(600)
+    """))
+    site.wait_for_cut("live.h5")
+    etag = ask(site, "/f/live.h5")[1]["ETag"]
+    assert etag.startswith('"c')
+    site.server.kill9()
+    site.server.start()
+    wait_until(lambda: ask(site, "/f/live.h5")[0] == 200, "the file has no cut after the restart", 60)
+    assert ask(site, "/f/live.h5", If_Match=etag)[0] == 412
+
+
+def test_lists_states_and_versions_are_those_of_the_cli(site):
+    site.py(WRITES.format(count=1000))
+    site.settle("run.h5")
+    listed = json.loads(ask(site, "/v1/files")[2])
+    assert "run.h5" in [each["name"] for each in listed["files"]]
+    status = json.loads(ask(site, "/v1/files/run.h5")[2])
+    assert int(status["newest_version"]["version"]) == 1
+    versions = json.loads(ask(site, "/v1/files/run.h5/versions")[2])["versions"]
+    assert [int(each["version"]) for each in versions] == [1]
+
+
+def test_events_tell_each_version(site):
+    site.py(WRITES.format(count=1000))
+    site.settle("run.h5")
+    stream = socket.create_connection(("127.0.0.1", site.server.http_port), timeout=60)
+    stream.sendall(b"GET /v1/files/run.h5/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    text = ""
+    while "event: state\n" not in text:
+        received = stream.recv(4096)
+        assert received, text
+        text += received.decode()
+    site.py(WRITES.format(count=2000))
+    while "event: version\n" not in text:
+        received = stream.recv(4096)
+        assert received, text
+        text += received.decode()
+    stream.close()
+
+
+HOSTILE = [
+    (b"GET /f/../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400"),
+    (b"GET /f/%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400"),
+    (b"GET /f/run.h5.h5m/index HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400"),
+    (b"GET /f/run.h5 HTTP/1.1\r\nHost: localhost\r\nRange: bytes=9-1\r\n\r\n", b"416"),
+    (b"GET /f/run.h5 HTTP/1.1\r\nHost: localhost\r\nRange: bytes=" + b"0-0," * 2000 + b"0-0\r\n\r\n", b"416"),
+    (b"GET /f/run.h5 HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"421"),
+    (b"DELETE /f/run.h5 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"405"),
+    (b"GET /f/run.h5 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n", b"413"),
+    (b"GET /f/run.h5 HTTP/1.1\r\nHost: localhost\r\nX: " + b"x" * 1_000_000 + b"\r\n\r\n", b""),
+    (b"GET /" + b"a" * 1_000_000 + b" HTTP/1.1\r\n\r\n", b""),
+    (b"\x16\x03\x01\x00\xa5" + b"\x00" * 200, b""),
+    (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", b""),
+    (b"\r\n" * 100_000, b""),
+]
+
+
+@pytest.mark.parametrize("sent, code", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_requests_are_refused_and_the_server_goes_on(site, sent, code):
+    site.py(WRITES.format(count=1000))
+    stream = socket.create_connection(("127.0.0.1", site.server.http_port), timeout=60)
+    answer = b""
+    try:
+        stream.sendall(sent)
+        answer = stream.recv(4096)
+    except (BrokenPipeError, ConnectionResetError):
+        pass  # It was cut while it sent.
+    stream.close()
+    assert not answer.startswith(b"HTTP/1.1 2")
+    if code:
+        assert answer.split(b" ")[1] == code
+    assert ask(site, "/f/run.h5")[0] == 200
+
+
+def test_a_client_that_never_ends_its_headers_is_cut(site):
+    stream = socket.create_connection(("127.0.0.1", site.server.http_port), timeout=60)
+    stream.sendall(b"GET /f/run.h5 HTTP/1.1\r\n")
+
+    def is_cut() -> bool:
+        try:
+            stream.sendall(b"X: y\r\n")
+        except OSError:
+            return True
+        return False
+
+    wait_until(is_cut, "a connection that sends header after header is never cut", 30)
+    stream.close()
+
+
+def test_a_thousand_event_streams_take_little_memory(site):
+    site.py(WRITES.format(count=1000))
+    site.settle("run.h5")
+    assert ask(site, "/v1/files/run.h5")[0] == 200
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4096), most))
+    site.server.reset_peak()
+    before = site.server.peak_kb()
+    streams = []
+    for _ in range(1000):
+        stream = socket.create_connection(("127.0.0.1", site.server.http_port), timeout=60)
+        streams.append(stream)
+        stream.sendall(b"GET /v1/files/run.h5/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        text = b""
+        while b"event: state\n" not in text:
+            received = stream.recv(4096)
+            assert received, text
+            text += received
+    grown_kb = site.server.peak_kb() - before
+    for stream in streams:
+        stream.close()
+    assert grown_kb < 64 << 10, f"1,000 event streams take {grown_kb} KiB"

@@ -1,0 +1,70 @@
+import { afterEach, expect, test, vi } from 'vitest';
+
+import { ApiError, file, files, onSignedOut, quoted, signIn, signOut } from './api';
+import { answer, summaryOf } from './testing/samples';
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+const signal = new AbortController().signal;
+
+test('a name is one piece of a path, whatever is in it', () => {
+  expect(quoted('a b/@2?#.h5/events')).toBe('a%20b%2F%402%3F%23.h5%2Fevents');
+});
+
+test('all files come, those that are mirrored with their states', async () => {
+  vi.stubGlobal('fetch', (path: string) => {
+    if (path.includes('state=')) return Promise.resolve(answer({ files: [summaryOf('b', 'DIVERGED')], next_page_token: '' }));
+    const isSecond = path.includes('page_token=x%26y');
+    const names = isSecond ? ['c'] : ['a', 'b'];
+    return Promise.resolve(answer({ files: names.map((name) => summaryOf(name)), next_page_token: isSecond ? '' : 'x&y' }));
+  });
+  const all = await files(signal);
+  expect(all.isWhole).toBe(true);
+  expect(all.files.map((each) => [each.name, each.mirror?.state])).toEqual([
+    ['a', undefined],
+    ['b', 'MIRROR_STATE_DIVERGED'],
+    ['c', undefined],
+  ]);
+});
+
+test('a list that does not end is cut off, and says so', async () => {
+  vi.stubGlobal('fetch', () => Promise.resolve(answer({ files: [summaryOf('a')], next_page_token: 'more' })));
+  expect((await files(signal)).isWhole).toBe(false);
+});
+
+test('an error has the words of the server', async () => {
+  vi.stubGlobal('fetch', () => Promise.resolve(answer({ message: 'run.h5 does not exist' }, 404)));
+  await expect(file('run.h5', signal)).rejects.toEqual(new ApiError(404, 'run.h5 does not exist'));
+});
+
+test('an error that is no JSON is told by its number', async () => {
+  vi.stubGlobal('fetch', () => Promise.resolve(new Response('<html>', { status: 502, statusText: 'Bad Gateway' })));
+  await expect(file('run.h5', signal)).rejects.toThrow('The server answers 502 Bad Gateway');
+});
+
+test('a web process that is away is told as that', async () => {
+  vi.stubGlobal('fetch', () => Promise.reject(new TypeError('Failed to fetch')));
+  await expect(file('run.h5', signal)).rejects.toThrow('does not answer');
+});
+
+test('a session that has ended is told', async () => {
+  const ended = vi.fn();
+  onSignedOut(ended);
+  vi.stubGlobal('fetch', () => Promise.resolve(answer({ message: 'sign in' }, 401)));
+  await expect(file('run.h5', signal)).rejects.toThrow('sign in');
+  expect(ended).toHaveBeenCalledTimes(1);
+});
+
+test('a sign-out has the value that the sign-in brought', async () => {
+  const sent: RequestInit[] = [];
+  vi.stubGlobal('fetch', (_path: string, init: RequestInit) => {
+    sent.push(init);
+    return Promise.resolve(answer({ signed_in: true, csrf: 'value', server: 'node7', login: '' }));
+  });
+  await signIn({ token: 'secret' });
+  await signOut();
+  expect(sent[0]?.body).toBe('{"token":"secret"}');
+  expect(sent[1]).toMatchObject({ method: 'DELETE', headers: { 'X-H5mirror-CSRF': 'value' } });
+});

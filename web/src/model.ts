@@ -1,0 +1,101 @@
+// What the server's HTTP tells (docs/reference/http.md): protobuf's JSON, in which a 64-bit number is
+// a text, and a message that is not set is not there.
+
+export type MirrorState = 'CONNECTED' | 'DEGRADED' | 'RESYNCING' | 'IN_SYNC' | 'DIVERGED';
+
+export const MIRROR_STATES: readonly MirrorState[] = [
+  'CONNECTED',
+  'DEGRADED',
+  'RESYNCING',
+  'IN_SYNC',
+  'DIVERGED',
+];
+
+export interface Writer {
+  claimed_user: string;
+  host: string;
+  program: string;
+  pid: number;
+}
+
+export interface Version {
+  version: string;
+  cut: string;
+  server_time?: string;
+  writer?: Writer;
+  verified_user: string;
+  comment: string;
+  size_bytes: string;
+  changed_pages: string;
+  changed_bytes: string;
+  generation: string;
+  tags: string[];
+}
+
+export interface MirrorStatus {
+  state: string;
+  since_time?: string;
+  pending_bytes: string;
+  pending_cuts: string;
+  pending_since_time?: string;
+  resync_total_bytes: string;
+  resync_sent_bytes: string;
+  detail: string;
+}
+
+export interface FileSummary {
+  name: string;
+  size_bytes: string;
+  modify_time?: string;
+  mirror?: MirrorStatus;
+}
+
+export interface FileList {
+  files: FileSummary[];
+  next_page_token: string;
+}
+
+export interface LeaseHolder {
+  writer?: Writer;
+  verified_user: string;
+  since_time?: string;
+}
+
+export interface FileStatus {
+  name: string;
+  size_bytes: string;
+  last_cut: string;
+  durable_cut: string;
+  newest_version?: Version;
+  version_count: string;
+  lease?: LeaseHolder;
+  stage_bytes: string;
+  history_bytes: string;
+  history_notice: string;
+  mirror?: MirrorStatus;
+  owner: string;
+}
+
+// Which bytes of a file are shown: those of a version, or of the newest cut that a program has made.
+export type Shown = { kind: 'version'; version: string } | { kind: 'cut'; cut: string };
+
+export function keyOf(shown: Shown): string {
+  return shown.kind === 'version' ? `v${shown.version}` : `c${shown.cut}`;
+}
+
+// How a call names it.
+export function queryOf(shown: Shown): Record<string, string> {
+  return shown.kind === 'version' ? { version: shown.version } : { cut: shown.cut };
+}
+
+// undefined: the server tells no state, as of a file that no program has mirrored.
+export function stateOf(mirror: MirrorStatus | undefined): MirrorState | undefined {
+  const name = mirror?.state.replace(/^MIRROR_STATE_/, '');
+  return MIRROR_STATES.find((state) => state === name);
+}
+
+// Who made a version, or writes: what the server verified counts more than what the client says.
+export function personOf(verified: string, writer: Writer | undefined): string {
+  if (verified !== '') return verified;
+  return writer === undefined || writer.claimed_user === '' ? 'unknown' : `${writer.claimed_user} (not verified)`;
+}

@@ -1,0 +1,60 @@
+import { type FormEvent, useState } from 'react';
+
+import { beginLogin, type Session, signIn } from '../api';
+import { Failure } from '../parts/Failure';
+
+export function SignIn({ login, onSignedIn }: { login: string; onSignedIn: (session: Session) => void }) {
+  const [token, setToken] = useState('');
+  const [failure, setFailure] = useState('');
+  const [isBusy, setBusy] = useState(false);
+
+  async function attempt(step: () => Promise<void>) {
+    setBusy(true);
+    setFailure('');
+    try {
+      await step();
+    } catch (error) {
+      setFailure(error instanceof Error ? error.message : String(error));
+    } finally {
+      setBusy(false);
+    }
+  }
+
+  function logIn() {
+    void attempt(async () => location.assign(await beginLogin(location.pathname + location.search)));
+  }
+
+  function send(event: FormEvent) {
+    event.preventDefault();
+    void attempt(async () => onSignedIn(await signIn({ token: token.trim() })));
+  }
+
+  return (
+    <form className="sign-in" onSubmit={send}>
+      <h1>Sign in</h1>
+      {login !== '' && (
+        <button type="button" disabled={isBusy} onClick={logIn}>
+          Log in at {login}
+        </button>
+      )}
+      <p>
+        {login !== '' && 'Or: '}
+        Give a token of the server, or open the link that <code>h5mirror web</code> printed when it started.
+      </p>
+      <label htmlFor="token">Token</label>
+      <input
+        id="token"
+        type="password"
+        autoComplete="off"
+        spellCheck={false}
+        required
+        value={token}
+        onChange={(event) => setToken(event.target.value)}
+      />
+      <button type="submit" disabled={isBusy}>
+        {isBusy ? 'Signing in…' : 'Sign in'}
+      </button>
+      {failure !== '' && <Failure message={failure} />}
+    </form>
+  );
+}

@@ -1,0 +1,17 @@
+import { type MirrorStatus, stateOf } from '../model';
+import { lag, stateWord } from '../words';
+
+const MARKS = { CONNECTED: '●', DEGRADED: '▲', RESYNCING: '◐', IN_SYNC: '✓', DIVERGED: '✕' } as const;
+
+// In words and by a mark: colour alone would not reach everybody.
+export function StateBadge({ mirror, now }: { mirror: MirrorStatus | undefined; now: number }) {
+  const state = stateOf(mirror);
+  const behind = lag(mirror, now);
+  return (
+    <span className={`state state-${state ?? 'NONE'}`}>
+      <span aria-hidden="true">{state === undefined ? '○' : MARKS[state]} </span>
+      {stateWord(state)}
+      {behind !== '' && <span className="lag">, {behind}</span>}
+    </span>
+  );
+}
