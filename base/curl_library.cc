@@ -190,6 +190,7 @@ class Call {
   const HttpRequest& request_;
   CURL* handle_ = nullptr;
   curl_slist* headers_ = nullptr;
+  std::array<char, CURL_ERROR_SIZE> reason_{};  // in libcurl's words; may stay empty
   Answer answer_;
 };
 
@@ -231,7 +232,8 @@ bool Call::SetLimits() {
 }
 
 bool Call::SetTrust() {
-  return Set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS)) &&
+  return Set(CURLOPT_ERRORBUFFER, reason_.data()) &&
+         Set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_HTTP | CURLPROTO_HTTPS)) &&
          Set(CURLOPT_FOLLOWLOCATION, 0L) && Set(CURLOPT_SSL_VERIFYPEER, 1L) &&
          Set(CURLOPT_SSL_VERIFYHOST, 2L) &&
          (request_.ca_file.empty() || Set(CURLOPT_CAINFO, request_.ca_file.c_str()));
@@ -257,6 +259,9 @@ absl::Status Call::ErrorOf(CURLcode code) const {
     case CURLE_ABORTED_BY_CALLBACK:
       return absl::CancelledError(what);
     case CURLE_PEER_FAILED_VERIFICATION:
+      // It says whether the name is wrong or the authority.
+      return absl::UnauthenticatedError(
+          StrCat(what, reason_[0] != 0 ? ": " : "", std::string_view(reason_.data())));
     case CURLE_SSL_CACERT_BADFILE:
     case CURLE_SSL_ISSUER_ERROR:
       return absl::UnauthenticatedError(what);

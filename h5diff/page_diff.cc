@@ -15,24 +15,10 @@ uint64_t CountDifferences(std::string_view one, std::string_view other) {
   return count;
 }
 
-}  // namespace
-
-absl::Status ComparePages(VersionPages& pages,
-                          absl::FunctionRef<void(const PageDifference&)> sink) {
+// Calls `take` with each part of a page in the changed ranges, and the bytes that differ in it.
+absl::Status CompareEach(VersionPages& pages,
+                         absl::FunctionRef<void(uint64_t page, uint64_t byte_count)> take) {
   const uint64_t page_bytes = pages.page_size_bytes();
-  PageDifference run;
-  const auto take = [&](uint64_t page, uint64_t byte_count) {
-    if (byte_count == 0) return;
-    // A page that holds the end of one version may come in two parts.
-    const bool same = run.page_count > 0 && page == run.page + run.page_count - 1;
-    if (!same && run.page_count > 0 && page != run.page + run.page_count) {
-      sink(run);
-      run = {};
-    }
-    if (run.page_count == 0) run.page = page;
-    run.page_count += same ? 0 : 1;
-    run.byte_count += byte_count;
-  };
   std::string one, other;
   for (const Extent& range : pages.changed().ToVector()) {
     for (uint64_t at = range.offset; at < range.end();) {
@@ -50,8 +36,29 @@ absl::Status ComparePages(VersionPages& pages,
       at += length;
     }
   }
-  if (run.page_count > 0) sink(run);
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ComparePages(VersionPages& pages,
+                          absl::FunctionRef<void(const PageDifference&)> sink) {
+  PageDifference run;
+  const auto take = [&](uint64_t page, uint64_t byte_count) {
+    if (byte_count == 0) return;
+    // A page that holds the end of one version may come in two parts.
+    const bool same = run.page_count > 0 && page == run.page + run.page_count - 1;
+    if (!same && run.page_count > 0 && page != run.page + run.page_count) {
+      sink(run);
+      run = {};
+    }
+    if (run.page_count == 0) run.page = page;
+    run.page_count += same ? 0 : 1;
+    run.byte_count += byte_count;
+  };
+  const absl::Status compared = CompareEach(pages, take);
+  if (run.page_count > 0) sink(run);
+  return compared;
 }
 
 }  // namespace h5mirror::tools

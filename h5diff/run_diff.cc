@@ -7,6 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/context/path_globs.h"
@@ -56,6 +58,30 @@ class Printer {
   bool any_ = false;
 };
 
+// The time that a comparison may take.
+struct TimeLimit {
+  absl::Duration after = absl::InfiniteDuration();
+  absl::Time until = absl::InfiniteFuture();
+
+  static absl::StatusOr<TimeLimit> FromNow(const std::string& text) {
+    if (text.empty()) return TimeLimit();
+    H5M_ASSIGN_OR_RETURN(const absl::Duration after, ParseDuration(text));
+    return TimeLimit{after, absl::Now() + after};
+  }
+  // In seconds if the time is up; else null.
+  Json ToJson(const VersionPages& pages) const {
+    return pages.time_is_up() ? Json(absl::ToDoubleSeconds(after)) : Json(nullptr);
+  }
+  // An end that is none for a comparison that was to stop.
+  static absl::Status ErrorOf(const VersionPages& pages, const absl::Status& compared) {
+    return pages.time_is_up() ? absl::OkStatus() : compared;
+  }
+  void Say(Context& context, const VersionPages& pages) const {
+    if (!pages.time_is_up()) return;
+    context.Say(StrCat("stopped after ", HumanDuration(after), ": the rest was not compared"));
+  }
+};
+
 Json StatsToJson(const VersionPages& pages) {
   const uint64_t page = pages.page_size_bytes();
   return Json{{"page_size_bytes", page},
@@ -63,36 +89,43 @@ Json StatsToJson(const VersionPages& pages) {
               {"pages_read", pages.pages_read()}};
 }
 
-absl::StatusOr<int> DiffPages(Context& context, const DiffEnds& ends, VersionPages& pages) {
+absl::StatusOr<int> DiffPages(Context& context, const DiffEnds& ends, const TimeLimit& limit,
+                              VersionPages& pages) {
   Printer printer(context, ends, "pages");
   uint64_t bytes = 0;
-  H5M_RETURN_IF_ERROR(ComparePages(pages, [&](const PageDifference& run) {
+  const absl::Status compared = ComparePages(pages, [&](const PageDifference& run) {
     bytes += run.byte_count;
     printer.Add(Json{{"page", run.page}, {"page_count", run.page_count}, {"bytes", run.byte_count}},
                 StrCat("~ page ", run.page,
                        run.page_count > 1 ? StrCat("-", run.page + run.page_count - 1) : "",
                        "  offset ", run.page * pages.page_size_bytes(), ", ", run.byte_count,
                        run.byte_count == 1 ? " byte" : " bytes"));
-  }));
+  });
+  H5M_RETURN_IF_ERROR(TimeLimit::ErrorOf(pages, compared));
   H5M_RETURN_IF_ERROR(CheckUnchanged(ends));
   const bool same_size = pages.size_bytes(Side::kOld) == pages.size_bytes(Side::kNew);
   if (!same_size) {
     context.Say(
         StrCat("~ size  ", pages.size_bytes(Side::kOld), " -> ", pages.size_bytes(Side::kNew)));
   }
-  const bool equal = bytes == 0 && same_size;
-  Json rest{{"equal", equal}, {"bytes", bytes}};
+  const bool differs = bytes > 0 || !same_size;
+  Json rest{{"equal", !differs && !pages.time_is_up()},
+            {"bytes", bytes},
+            {"stopped_after_s", limit.ToJson(pages)}};
   rest.update(StatsToJson(pages));
   printer.End(rest);
-  return equal ? kDiffEqual : kDiffDifferent;
+  limit.Say(context, pages);
+  if (differs) return kDiffDifferent;
+  return pages.time_is_up() ? kDiffTrouble : kDiffEqual;
 }
 
 struct Tally {
   uint64_t changes = 0;
   uint64_t unknown = 0;
+  uint64_t objects = 0;  // that were compared
 };
 
-absl::StatusOr<uint64_t> WalkBoth(VersionPages& pages, Evidence& evidence, DiffContext& context) {
+absl::Status WalkBoth(VersionPages& pages, Evidence& evidence, DiffContext& context, Tally& tally) {
   H5M_RETURN_IF_ERROR(hdf5::StartLibrary());
   H5M_ASSIGN_OR_RETURN(
       const hdf5::SourceFile one,
@@ -106,9 +139,18 @@ absl::StatusOr<uint64_t> WalkBoth(VersionPages& pages, Evidence& evidence, DiffC
   if (!context.same_base_offset) evidence.Forget();
   Walk walk(context, one, other);
   const absl::Status walked = walk.Run();
-  H5M_RETURN_IF_ERROR(pages.error());  // What HDF5 made of it says less.
-  H5M_RETURN_IF_ERROR(walked);
-  return walk.objects_compared();
+  tally.objects = walk.objects_compared();
+  return pages.error().ok() ? walked : pages.error();  // What HDF5 made of it says less.
+}
+
+// `full`: looks at each object, whether the changed bytes lead to it or not.
+absl::Status CompareAll(VersionPages& pages, Evidence& evidence, DiffContext& context, bool full,
+                        Tally& tally) {
+  if (!full) {
+    H5M_RETURN_IF_ERROR(evidence.Load(kExactPagesMax));
+    if (pages.changed().empty() || evidence.complete()) return absl::OkStatus();
+  }
+  return WalkBoth(pages, evidence, context, tally);
 }
 
 // The parts left out of the comparison, on one line; empty: none.
@@ -125,19 +167,19 @@ std::string LeftOutText(const DiffContext& diff) {
 }
 
 absl::StatusOr<int> DiffObjects(Context& context, const DiffOptions& options, const DiffEnds& ends,
-                                VersionPages& pages) {
+                                const TimeLimit& limit, VersionPages& pages) {
   H5M_ASSIGN_OR_RETURN(PathGlobs exclude, PathGlobs::Parse(options.exclude));
   Printer printer(context, ends, "changes");
   Tally tally;
   Evidence evidence(pages);
   // Of two files everything differs: the proof that the rest is equal costs more than a look at it.
   const bool full = options.full || !ends.one_file;
-  if (!full) H5M_RETURN_IF_ERROR(evidence.Load(kExactPagesMax));
   DiffContext diff{
       .pages = pages,
       .evidence = evidence,
       .sink =
           [&](const Change& change) {
+            if (pages.time_is_up()) return;  // It tells of the read that failed for that.
             ++(change.kind == ChangeKind::kUnknown ? tally.unknown : tally.changes);
             printer.Add(ChangeToJson(change), ChangeText(change));
           },
@@ -146,15 +188,14 @@ absl::StatusOr<int> DiffObjects(Context& context, const DiffOptions& options, co
       .one_file = ends.one_file,
       .tolerance = {.absolute = options.absolute_tolerance, .relative = options.relative_tolerance},
       .exclude = std::move(exclude)};
-  uint64_t objects = 0;
-  const bool nothing = !full && (pages.changed().empty() || evidence.complete());
-  if (!nothing) {
-    H5M_ASSIGN_OR_RETURN(objects, WalkBoth(pages, evidence, diff));
-  }
+  const absl::Status compared = CompareAll(pages, evidence, diff, full, tally);
+  H5M_RETURN_IF_ERROR(TimeLimit::ErrorOf(pages, compared));
   H5M_RETURN_IF_ERROR(CheckUnchanged(ends));
-  Json rest{{"equal", tally.changes == 0 && tally.unknown == 0},
-            {"all_compared", tally.unknown == 0},
-            {"objects_compared", objects},
+  const bool all_compared = tally.unknown == 0 && !pages.time_is_up();
+  Json rest{{"equal", tally.changes == 0 && all_compared},
+            {"all_compared", all_compared},
+            {"stopped_after_s", limit.ToJson(pages)},
+            {"objects_compared", tally.objects},
             {"excluded", diff.exclude.patterns()},
             {"atol", diff.tolerance.absolute},
             {"rtol", diff.tolerance.relative}};
@@ -162,25 +203,28 @@ absl::StatusOr<int> DiffObjects(Context& context, const DiffOptions& options, co
   printer.End(rest);
   const std::string left_out = LeftOutText(diff);
   if (!left_out.empty()) context.Say(left_out);
+  limit.Say(context, pages);
   if (options.stats) {
-    context.Say(StrCat("changed pages: ", rest["changed_pages"].dump(),
-                       ", pages read: ", pages.pages_read(), ", objects compared: ", objects));
+    context.Say(StrCat("changed pages: ", rest["changed_pages"].dump(), ", pages read: ",
+                       pages.pages_read(), ", objects compared: ", tally.objects));
   }
   if (tally.changes > 0) return kDiffDifferent;
-  return tally.unknown > 0 ? kDiffTrouble : kDiffEqual;
+  return all_compared ? kDiffEqual : kDiffTrouble;
 }
 
 }  // namespace
 
 absl::StatusOr<int> RunDiff(Context& context, const DiffOptions& options) {
+  H5M_ASSIGN_OR_RETURN(const TimeLimit limit, TimeLimit::FromNow(options.stop_after));
   H5M_ASSIGN_OR_RETURN(DiffEnds ends, FindDiffEnds(context, options));
   H5M_ASSIGN_OR_RETURN(const std::unique_ptr<VersionPages> pages, OpenPages(context, ends));
+  pages->Limit(UINT64_MAX, limit.until);
   Progress progress(context.streams(),
                     StrCat("compare ", pages->name(Side::kOld), " and ", pages->name(Side::kNew)),
                     0);
   pages->set_on_fetch([&] { progress.Update(pages->pages_read() * pages->page_size_bytes()); });
-  return options.pages ? DiffPages(context, ends, *pages)
-                       : DiffObjects(context, options, ends, *pages);
+  return options.pages ? DiffPages(context, ends, limit, *pages)
+                       : DiffObjects(context, options, ends, limit, *pages);
 }
 
 }  // namespace h5mirror::tools

@@ -1,5 +1,6 @@
 #include "h5diff/run_log.h"
 
+#include <ostream>
 #include <utility>
 #include <vector>
 
@@ -78,6 +79,9 @@ Json EventToJson(const ObjectEvent& event) {
   return json;
 }
 
+// As most findings are, so that rows which are printed one by one stand in columns.
+constexpr size_t kWhatColumns = 32;
+
 // Prints each event of the object as it is found, or one document at the end.
 class Printer {
  public:
@@ -103,12 +107,10 @@ class Printer {
         cells.push_back(std::move(cell));
       table_.AddRow(cells);
     }
-  }
-  void Flush() {
-    if (!context_.json() && !table_.empty()) context_.Print(table_);
+    context_.Print(table_);
+    context_.streams().out << std::flush;
   }
   void End(Json document, bool complete) {
-    Flush();
     if (!context_.json()) return;
     document["events"] = std::move(events_);
     document["complete"] = complete;
@@ -120,7 +122,7 @@ class Printer {
   Context& context_;
   Table table_{std::vector<Column>{{"VERSION", Align::kRight},
                                    {"TIME", Align::kLeft},
-                                   {"WHAT", Align::kLeft, Narrow::kClip},
+                                   {"WHAT", Align::kLeft, Narrow::kClip, kWhatColumns},
                                    {"USER", Align::kLeft, Narrow::kLeaveOut},
                                    {"PROGRAM", Align::kLeft, Narrow::kLeaveOut},
                                    {"HOST", Align::kLeft, Narrow::kLeaveOut}}};
@@ -136,23 +138,21 @@ absl::StatusOr<int> RunObjectLog(Context& context, const ObjectLogOptions& optio
   H5M_ASSIGN_OR_RETURN(const ConnectedFile file, ConnectFile(context, options.file));
   request.set_name(file.name);
   Printer printer(context);
+  Progress progress(context.streams(), StrCat("look for changes of ", options.path), 0, "versions");
   bool any_unknown = false;
   ObjectHistory history(*file.client, file.name, options.path, [&](const ObjectEvent& event) {
     any_unknown = any_unknown || event.kind == Kind::kUnknown;
+    progress.Wipe();
     printer.Add(event);
     return options.limit == 0 || printer.count() < options.limit;
   });
   int64_t seen = 0;
-  WalkEnd end = WalkEnd::kStopped;
-  {
-    Progress progress(context.streams(), StrCat("look for changes of ", options.path), 0,
-                      "versions");
-    H5M_ASSIGN_OR_RETURN(end,
-                         ForEachVersion(*file.client, request, [&](const v1::Version& version) {
-                           progress.Update(static_cast<uint64_t>(++seen));
-                           return history.Add(version);
-                         }));
-  }
+  H5M_ASSIGN_OR_RETURN(const WalkEnd end,
+                       ForEachVersion(*file.client, request, [&](const v1::Version& version) {
+                         progress.Update(static_cast<uint64_t>(++seen));
+                         return history.Add(version);
+                       }));
+  progress.Wipe();
   if (end != WalkEnd::kStopped) history.End(end == WalkEnd::kOldest);
   if (!history.was_there() && !any_unknown) {
     return absl::NotFoundError(StrCat(file.name, " has no ", options.path, " in any of the ", seen,

@@ -93,6 +93,7 @@ void VersionPages::Advance(OneSide next, ExtentSet changed) {
   ahead_ = {};
   pages_read_ = 0;
   error_ = absl::OkStatus();
+  time_is_up_ = false;
 }
 
 void VersionPages::Learn(uint64_t offset, std::string_view bytes) {
@@ -110,12 +111,12 @@ void VersionPages::Limit(uint64_t pages_max, absl::Time until) {
   until_ = until;
 }
 
-absl::Status VersionPages::CheckLimits(uint64_t page_count) const {
+absl::Status VersionPages::CheckLimits(uint64_t page_count) {
   if (pages_read_ + page_count > pages_max_) {
     return absl::ResourceExhaustedError(StrCat("more than ", pages_max_, " pages to read"));
   }
-  if (absl::Now() >= until_) return absl::DeadlineExceededError("it takes too long");
-  return absl::OkStatus();
+  time_is_up_ = absl::Now() >= until_;
+  return time_is_up_ ? absl::DeadlineExceededError("it takes too long") : absl::OkStatus();
 }
 
 VersionPages::Key VersionPages::KeyOf(Side side, uint64_t page) const {

@@ -77,6 +77,8 @@ class VersionPages {
 
   // The first error of a read. HDF5 may have hidden it since; the comparison cannot go on.
   const absl::Status& error() const { return error_; }
+  // That error is the end of the time that Limit() gave.
+  bool time_is_up() const { return time_is_up_; }
   // Pages that came from the server, of both versions.
   uint64_t pages_read() const { return pages_read_; }
   // Called after each fetch.
@@ -112,7 +114,7 @@ class VersionPages {
   void Put(Side side, uint64_t page, std::string bytes);
   // Fetches `page`, which is not cached, and as many behind it as are wanted and not cached.
   absl::Status Fetch(Side side, uint64_t page, uint64_t wanted_count);
-  absl::Status CheckLimits(uint64_t page_count) const;
+  absl::Status CheckLimits(uint64_t page_count);
 
   std::array<OneSide, 2> sides_;
   const uint32_t page_size_bytes_;
@@ -126,6 +128,7 @@ class VersionPages {
   uint64_t pages_max_ = UINT64_MAX;
   absl::Time until_ = absl::InfiniteFuture();
   absl::Status error_;
+  bool time_is_up_ = false;
   std::function<void()> on_fetch_;
 };
 

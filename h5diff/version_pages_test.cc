@@ -110,9 +110,13 @@ TEST_F(VersionPagesOfCutsTest, ReadsStopAtTheLimits) {
   EXPECT_EQ(*At(pages, Side::kNew, 5), 'a');
   EXPECT_EQ(At(pages, Side::kNew, 1).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_FALSE(pages.error().ok());
+  EXPECT_FALSE(pages.time_is_up());
   pages.Advance(SideOf(2), Page(3));
   pages.Limit(10, absl::InfinitePast());
   EXPECT_EQ(At(pages, Side::kNew, 0).status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(pages.time_is_up());
+  pages.Advance(SideOf(1), Page(3));
+  EXPECT_FALSE(pages.time_is_up());
 }
 
 TEST_F(VersionPagesTest, GivesTheBytesOfEitherVersionAndZerosBehindTheEnd) {

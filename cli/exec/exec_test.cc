@@ -1,5 +1,8 @@
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -261,6 +264,39 @@ TEST(ChildTest, InOurPlaceCodesAreAsInAShell) {
   EXPECT_EQ(*RunInOurPlace({"sh", "-c", "exit 5"}, {}), 5);
   EXPECT_EQ(*RunInOurPlace({"sh", "-c", "kill -9 $$"}, {}), 137);
   EXPECT_EQ(RunInOurPlace({"/no/such/program"}, {}).status().code(), absl::StatusCode::kNotFound);
+}
+
+// The parent of the helper; never returns.
+void RunTiedHelper(int input, int output) {
+  dup2(input, STDIN_FILENO);
+  dup2(output, STDOUT_FILENO);
+  (void)RunInOurPlace({"sh", "-c", "echo up; exec cat"}, {}, WhenWeEnd::kEnds);
+  _exit(0);
+}
+
+TEST(ChildTest, AHelperThatIsTiedEndsWithAParentThatIsKilled) {
+  int in[2], out[2];
+  ASSERT_EQ(pipe2(in, O_CLOEXEC), 0);
+  ASSERT_EQ(pipe2(out, O_CLOEXEC), 0);
+  const pid_t parent = fork();
+  if (parent == 0) RunTiedHelper(in[0], out[1]);
+  close(out[1]);
+  char bytes[8];
+  ASSERT_EQ(read(out[0], bytes, sizeof(bytes)), 3) << "the helper says: up";
+  EXPECT_EQ(kill(parent, SIGKILL), 0);
+  EXPECT_EQ(waitpid(parent, nullptr, 0), parent);
+  // Its input never ends while this program lives, and its output ends with it alone.
+  EXPECT_EQ(read(out[0], bytes, sizeof(bytes)), 0);
+  for (const int end : {in[0], in[1], out[0]}) close(end);
+}
+
+TEST(ChildTest, ATiedHelperHasTheCodesOfOthers) {
+  const auto run = [](const std::vector<std::string>& command) {
+    return RunInOurPlace(command, {{"A", "6"}}, WhenWeEnd::kEnds);
+  };
+  EXPECT_EQ(*run({"sh", "-c", "exit $A"}), 6);
+  EXPECT_EQ(*run({"sh", "-c", "kill -9 $$"}), 137);
+  EXPECT_EQ(run({"/no/such/program"}).status().code(), absl::StatusCode::kNotFound);
 }
 
 TEST(LibHdf5Test, PluginsCameWithOneFourteen) {

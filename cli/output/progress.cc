@@ -24,7 +24,11 @@ Progress::Progress(Streams& streams, std::string label, uint64_t total_bytes, st
 
 Progress::~Progress() {
   if (streams_.batch != nullptr) streams_.batch->Back(counted_bytes_);
-  if (shown_) streams_.err << kProgressWipe << std::flush;
+  Wipe();
+}
+
+void Progress::Wipe() {
+  if (std::exchange(shown_, false)) streams_.err << kProgressWipe << std::flush;
 }
 
 void Progress::Update(uint64_t done_bytes) {

@@ -25,6 +25,8 @@ class Progress {
 
   // The work has come to `done_bytes`.
   void Update(uint64_t done_bytes);
+  // Wipes the line until the next update, for a result that is printed meanwhile.
+  void Wipe();
   // Once it is known.
   void set_total_bytes(uint64_t total_bytes) { total_bytes_ = total_bytes; }
 

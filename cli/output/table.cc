@@ -73,7 +73,7 @@ void Table::Print(std::ostream& out, Sink sink, int width_columns) {
   widths_.resize(columns_.size(), 0);
   left_out_.resize(columns_.size(), false);
   for (size_t i = 0; i < columns_.size(); ++i) {
-    widths_[i] = std::max(widths_[i], DisplayWidth(columns_[i].title));
+    widths_[i] = std::max({widths_[i], DisplayWidth(columns_[i].title), columns_[i].width_min});
     for (const auto& row : rows_) widths_[i] = std::max(widths_[i], DisplayWidth(row[i]));
   }
   if (terminal) {

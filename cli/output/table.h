@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_CLI_OUTPUT_TABLE_H_
 #define H5MIRROR_CLI_OUTPUT_TABLE_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct Column {
   std::string title;
   Align align = Align::kLeft;
   Narrow narrow = Narrow::kWhole;
+  size_t width_min = 0;  // for a list that is printed row by row: later cells are wider
 };
 
 // In a pipe all columns come plain and whole. On a terminal the titles are bold, and lines fit into

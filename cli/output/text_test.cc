@@ -36,6 +36,31 @@ TEST(TableTest, APipeGetsPlainWholeColumns) {
   EXPECT_EQ(out.str(), "  SIZE  NAME\n   5 B  a\n10 KiB  " + std::string(200, 'x') + "\n");
 }
 
+TEST(TableTest, RowsThatArePrintedOneByOneStandInColumns) {
+  Table table(std::vector<Column>{
+      {"N", Align::kRight}, {"WHAT", Align::kLeft, Narrow::kClip, 8}, {"USER", Align::kLeft}});
+  std::ostringstream out;
+  table.AddRow({"2", "new", "ada"});
+  table.Print(out, Sink::kPipe, 80);
+  table.AddRow({"1", "changed", "bob"});
+  table.Print(out, Sink::kPipe, 80);
+  EXPECT_EQ(out.str(),
+            "N  WHAT      USER\n"
+            "2  new       ada\n"
+            "1  changed   bob\n");
+}
+
+TEST(TableTest, OnATerminalTheFirstRowMakesRoomForTheNextOnes) {
+  Table table(std::vector<Column>{{"WHAT", Align::kLeft, Narrow::kClip, 12},
+                                  {"PROGRAM", Align::kLeft, Narrow::kLeaveOut}});
+  std::ostringstream out;
+  table.AddRow({"new", "python3"});
+  table.Print(out, Sink::kTerminal, 20);
+  table.AddRow({"attribute units", "python3"});
+  table.Print(out, Sink::kTerminal, 20);
+  EXPECT_EQ(out.str(), "\033[1mWHAT\033[0m\nnew\nattribute units\n");
+}
+
 Table NarrowTable() {
   return Table(std::vector<Column>{{"NAME", Align::kLeft},
                                    {"COMMENT", Align::kLeft, Narrow::kClip},

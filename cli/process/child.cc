@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +100,43 @@ absl::StatusOr<Pipe> MakePipe() {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return ErrnoToStatus(errno, "make a pipe");
   return Pipe{OwnedFd(ends[0]), OwnedFd(ends[1])};
+}
+
+// Ends with `parent`, and becomes `arguments`; returns where that fails, with errno. In a child of
+// fork(), so it calls nothing that takes a lock.
+void BecomeTied(pid_t parent, const sigset_t& mask, char* const* arguments,
+                char* const* environment) {
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
+  if (getppid() != parent) _exit(128 + SIGKILL);  // It ended before it was asked for.
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  execvpe(arguments[0], arguments, environment);
+}
+
+// As Spawner::Spawn() with that signal mask, but the child ends with us: posix_spawn knows no way
+// to tell it. A failed exec comes back through a pipe that a good one closes.
+absl::StatusOr<pid_t> SpawnTied(std::vector<std::string> command, const EnvironmentChanges& changes,
+                                const sigset_t& mask) {
+  H5M_ASSIGN_OR_RETURN(Pipe failure, MakePipe());
+  std::vector<std::string> variables = ChangedEnvironment(changes);
+  const std::vector<char*> arguments = Pointers(command);
+  const std::vector<char*> environment = Pointers(variables);
+  const pid_t us = getpid();
+  const pid_t pid = fork();
+  if (pid == 0) {
+    BecomeTied(us, mask, arguments.data(), environment.data());
+    const int error = errno;
+    [[maybe_unused]] const ssize_t told = write(failure.write_end.get(), &error, sizeof(error));
+    _exit(127);
+  }
+  if (pid < 0) return ErrnoToStatus(errno, StrCat("start ", command[0]));
+  failure.write_end = OwnedFd();
+  int error = 0;
+  ssize_t got = 0;
+  do got = read(failure.read_end.get(), &error, sizeof(error));
+  while (got < 0 && errno == EINTR);
+  if (got <= 0) return pid;
+  WaitFor(pid);
+  return ErrnoToStatus(error, StrCat("start ", command[0]));
 }
 
 // Nullopt: it goes on.
@@ -245,8 +283,12 @@ absl::StatusOr<int> RunToEnd(const std::vector<std::string>& command,
 }
 
 absl::StatusOr<int> RunInOurPlace(const std::vector<std::string>& command,
-                                  const EnvironmentChanges& changes) {
+                                  const EnvironmentChanges& changes, WhenWeEnd when_we_end) {
   SignalWait wait;
+  if (when_we_end == WhenWeEnd::kEnds) {
+    H5M_ASSIGN_OR_RETURN(const pid_t tied, SpawnTied(command, changes, wait.before()));
+    return wait.WaitForEnd(tied);
+  }
   Spawner spawner;
   spawner.SetSignalMask(wait.before());
   H5M_ASSIGN_OR_RETURN(const pid_t pid, spawner.Spawn(command, changes));

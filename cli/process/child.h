@@ -55,11 +55,18 @@ class Helper {
 absl::StatusOr<int> RunToEnd(const std::vector<std::string>& command,
                              const EnvironmentChanges& changes);
 
+// The fate of a child when the thread that started it ends, by SIGKILL too.
+enum class WhenWeEnd {
+  kGoesOn,
+  kEnds,  // by SIGKILL; not for a program that changes a file in place
+};
+
 // The same in our place, in a process of one thread: other threads would take its signals.
 // Signals that somebody sends us go to it; those that the terminal sends it gets by itself.
 // Errors: kNotFound no such program; kPermissionDenied and others: it cannot be started.
 absl::StatusOr<int> RunInOurPlace(const std::vector<std::string>& command,
-                                  const EnvironmentChanges& changes);
+                                  const EnvironmentChanges& changes,
+                                  WhenWeEnd when_we_end = WhenWeEnd::kGoesOn);
 
 }  // namespace h5mirror::tools
 

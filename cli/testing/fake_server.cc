@@ -443,7 +443,7 @@ class FakeInfo final : public v1::Server::Service {
  public:
   explicit FakeInfo(State& state) : state_(state) {}
 
-  grpc::Status GetServer(grpc::ServerContext*, const v1::GetServerRequest*,
+  grpc::Status GetServer(grpc::ServerContext*, const v1::GetServerRequest* request,
                          v1::GetServerResponse* response) override {
     response->set_server_version("0.0-fake");
     response->mutable_protocol()->set_oldest(1);
@@ -451,7 +451,10 @@ class FakeInfo final : public v1::Server::Service {
     response->set_root("/fake");
     response->set_free_bytes(int64_t{1} << 40);
     absl::MutexLock lock(&state_.mutex);
-    for (const std::string& right : state_.rights) response->add_rights(right);
+    const auto own = state_.rights_to.find(request->name());
+    for (const std::string& right : own == state_.rights_to.end() ? state_.rights : own->second) {
+      response->add_rights(right);
+    }
     return grpc::Status::OK;
   }
 
@@ -546,9 +549,9 @@ void FakeServer::SetMirrorState(const std::string& name, v1::MirrorState mirror_
   state_.files.at(name).mirror_state = mirror_state;
 }
 
-void FakeServer::SetRights(const std::vector<std::string>& rights) {
+void FakeServer::SetRights(const std::vector<std::string>& rights, const std::string& name) {
   absl::MutexLock lock(&state_.mutex);
-  state_.rights = rights;
+  (name.empty() ? state_.rights : state_.rights_to[name]) = rights;
 }
 
 void FakeServer::SetCutNumber(int64_t cut) {

@@ -55,7 +55,8 @@ class FakeServer {
   void SetHistoryNotice(const std::string& name, const std::string& notice);
   // The state of the mirror that the server reports for the file.
   void SetMirrorState(const std::string& name, v1::MirrorState mirror_state);
-  void SetRights(const std::vector<std::string>& rights);
+  // To the file `name`; empty: to all others.
+  void SetRights(const std::vector<std::string>& rights, const std::string& name = "");
   // The next cut's number.
   void SetCutNumber(int64_t cut);
   // Versions are of this time from now on.
@@ -81,6 +82,7 @@ class FakeServer {
     std::map<std::string, std::function<grpc::Status()>> hooks ABSL_GUARDED_BY(mutex);
     std::vector<std::string> rights ABSL_GUARDED_BY(mutex) = {"read", "write", "restore", "delete",
                                                               "operate"};
+    std::map<std::string, std::vector<std::string>> rights_to ABSL_GUARDED_BY(mutex);  // by file
     bool damage_reads ABSL_GUARDED_BY(mutex) = false;
     v1::RetentionPolicy policy ABSL_GUARDED_BY(mutex);          // of the last prune
     std::pair<int64_t, int64_t> subset ABSL_GUARDED_BY(mutex);  // of the last verification

@@ -23,7 +23,8 @@ absl::StatusOr<int> RunHdf5Helper(const char* what, const std::vector<std::strin
   }
   std::vector<std::string> command{helper->string()};
   command.insert(command.end(), arguments.begin(), arguments.end());
-  H5M_ASSIGN_OR_RETURN(const int code, RunInOurPlace(command, {}));
+  // Without us nobody hears of its findings, and it changes no file.
+  H5M_ASSIGN_OR_RETURN(const int code, RunInOurPlace(command, {}, WhenWeEnd::kEnds));
   if (code != kCannotLoad) return code;
   return absl::NotFoundError(StrCat(what, " looks into HDF5 files with ", helper->string(),
                                     ", which does not start: install h5mirror and HDF5 anew"));

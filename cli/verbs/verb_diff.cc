@@ -49,6 +49,9 @@ void AddDiff(CLI::App& app, Context& context, const std::vector<std::string>& ar
   verb->add_option("--atol", options->absolute_tolerance, "the A of that rule (default: 0)")
       ->check(tolerance)
       ->excludes(pages);
+  verb->add_option("--stop-after", options->stop_after,
+                   "end after this time (30s, 5m), and say that not all was compared")
+      ->check(DurationFrom(absl::ZeroDuration(), absl::Hours(24)));
   verb->add_flag("--full", options->full,
                  "look at every object, also if the changed bytes prove that it is the same");
   verb->add_flag("--stats", options->stats,

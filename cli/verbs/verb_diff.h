@@ -20,6 +20,7 @@ struct DiffOptions {
   std::vector<std::string> exclude;  // patterns of paths, see PathGlobs
   double absolute_tolerance = 0;
   double relative_tolerance = 0;
+  std::string stop_after;  // a duration of ParseDuration(), after which it ends; empty: none
   bool pages = false;
   bool full = false;
   bool stats = false;

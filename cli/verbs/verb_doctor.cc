@@ -16,6 +16,7 @@
 #include "cli/process/install_dirs.h"
 #include "cli/process/libhdf5.h"
 #include "cli/verbs/doctor_config.h"
+#include "cli/verbs/doctor_http.h"
 #include "cli/verbs/doctor_report.h"
 #include "cli/verbs/scratch_check.h"
 #include "cli/verbs/standing_report.h"
@@ -31,6 +32,7 @@ struct Options {
   std::string file;
   std::string python = "python3";
   std::vector<std::string> libraries;
+  std::string http;  // URL; empty: not checked
   bool no_scratch = false;
 };
 
@@ -52,6 +54,7 @@ class Doctor {
     CheckConfigFiles();
     if (!options_.file.empty()) ReadFileArg();
     CheckServer();
+    if (!options_.http.empty()) CheckHttp();
     if (!options_.no_scratch) CheckScratch();
     if (client_ != nullptr && !file_.name.empty()) CheckFile();
     return report_.Finish();
@@ -235,6 +238,12 @@ class Doctor {
     CheckSpace(*server);
   }
 
+  // With the same authority as the server's other door: it is one certificate.
+  void CheckHttp() {
+    const absl::StatusOr<rpc::ClientOptions> options = context_.Options();
+    report_.Add(CheckHttpDoor(options_.http, options.ok() ? options->ca_pem : ""));
+  }
+
   // Of programs that are mirrored without `h5mirror exec`.
   void CheckConfig(const std::string& server) {
     const std::string config = FromEnvironment("HDF5_DRIVER_CONFIG");
@@ -360,6 +369,8 @@ void AddDoctor(CLI::App& app, Context& context, Action& action) {
   verb->add_option("--python", options->python, "the Python whose h5py is looked at")
       ->capture_default_str();
   verb->add_option("--libhdf5", options->libraries, "HDF5 libraries to try, by path");
+  verb->add_option("--http", options->http,
+                   "also the server's http_listen at this URL, as https://HOST:PORT");
   verb->add_flag("--no-scratch", options->no_scratch,
                  "write no scratch file (it is kept as h5mirror-doctor/HOST-USER.h5)");
   verb->footer("One line a check: OK, WARN or FAIL, with the way out. Exit code 1 if one failed.");

@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "cli/context/connected_file.h"
 #include "cli/output/text.h"
+#include "cli/output/wait_progress.h"
 #include "cli/verbs/fork_refusals.h"
 #include "cli/verbs/verbs.h"
 #include "sync/local_file.h"
@@ -33,7 +34,12 @@ absl::StatusOr<int> RunFork(Context& context, const Options& options) {
   request.set_comment(options.comment);
   *request.mutable_writer() = LocalWriter();
   request.set_request_id(ToByteString(RandomBytes16()));
-  const absl::StatusOr<v1::Version> version = file.client->ForkVersion(request, kAnswerTime);
+  absl::StatusOr<v1::Version> version;
+  {
+    const WaitProgress progress(
+        context.streams(), StrCat("fork ", file.name, "@", file.version, " as ", options.new_name));
+    version = file.client->ForkVersion(request, kAnswerTime);
+  }
   H5M_RETURN_IF_ERROR(OfOlderServer(version.status()));
   if (context.json()) {
     context.Print(Json{{"file", file.name},
@@ -41,9 +47,10 @@ absl::StatusOr<int> RunFork(Context& context, const Options& options) {
                        {"new_name", options.new_name},
                        {"version", VersionToJson(*version)}});
   }
-  context.Say(StrCat(options.new_name, " begins as version ", file.version, " of ", file.name,
-                     "; `h5mirror promote ", ShellWord(options.new_name), " ", ShellWord(file.name),
-                     "` takes over what becomes of it"));
+  context.Say(StrCat(options.new_name, " begins as version ", file.version, " of ", file.name));
+  context.Say("To take over what becomes of it:");
+  context.Say(
+      StrCat("  h5mirror promote ", ShellWord(options.new_name), " ", ShellWord(file.name)));
   return kExitOk;
 }
 

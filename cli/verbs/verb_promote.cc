@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/context/connected_file.h"
+#include "cli/output/wait_progress.h"
 #include "cli/verbs/fork_refusals.h"
 #include "cli/verbs/verbs.h"
 #include "sync/local_file.h"
@@ -74,8 +75,12 @@ absl::StatusOr<int> RunPromote(Context& context, const Options& options) {
   *request.mutable_writer() = LocalWriter();
   request.set_request_id(ToByteString(RandomBytes16()));
   request.set_dry_run(options.dry_run);
-  const absl::StatusOr<v1::PromoteVersionResponse> promoted =
-      client->PromoteVersion(request, kAnswerTime);
+  absl::StatusOr<v1::PromoteVersionResponse> promoted;
+  {
+    const WaitProgress progress(context.streams(),
+                                StrCat("promote ", fork.name, " to ", file.name));
+    promoted = client->PromoteVersion(request, kAnswerTime);
+  }
   H5M_RETURN_IF_ERROR(OfOlderServer(promoted.status()));
   const v1::PromoteVersionResponse& answer = *promoted;
   if (context.json()) {

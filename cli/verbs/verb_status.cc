@@ -46,6 +46,15 @@ void ShowServer(Context& context, const v1::GetServerResponse& server,
   if (usage) sheet.Line("nearly used", absl::StrJoin(NearlyUsedUp(*usage), ", "));
 }
 
+// The caller's own, to one file; nullopt: the server does not tell.
+using FileRights = std::optional<std::vector<std::string>>;
+
+FileRights RightsTo(rpc::Client& client, const std::string& name) {
+  const absl::StatusOr<v1::GetServerResponse> answer = client.GetServer(name);
+  if (!answer.ok()) return std::nullopt;
+  return std::vector<std::string>(answer->rights().begin(), answer->rights().end());
+}
+
 // Of the caller itself. A server that does not know the call, or refuses it, tells nothing.
 std::optional<v1::Usage> UsageOf(rpc::Client& client) {
   const absl::StatusOr<v1::GetUsageResponse> answer = client.GetUsage({});
@@ -257,9 +266,12 @@ absl::StatusOr<Told> TellFile(Context& context, const Options& options, const Fi
   }
   ShowVerdict(context, file, status, report);
   if (status.has_value()) ShowFile(context, *status, report);
+  const FileRights rights = RightsTo(*client, file.name);
+  if (rights) Sheet(context).Line("rights", absl::StrJoin(*rights, ", "));
   Json json = status.has_value() ? StatusToJson(*status) : Json{{"name", file.name}};
   json["exists"] = status.has_value();
   json["server"] = client->options().server;
+  if (rights) json["rights"] = *rights;
   json["local"] = report.has_value() ? LocalToJson(file, *report) : Json(nullptr);
   return Told{std::move(json), status.has_value() ? kExitOk : kExitNotFound};
 }

@@ -192,6 +192,14 @@ TEST_F(VerbsTest, StatusDescribesServerAndFile) {
   EXPECT_EQ(Run({"status", "--wait", "a.h5"}).code, 0);
 }
 
+TEST_F(VerbsTest, StatusTellsTheCallersRightsToTheFile) {
+  server_.AddVersion("a.h5", "x");
+  server_.SetRights({"read", "write"}, "a.h5");
+  EXPECT_THAT(Run({"status", "a.h5"}).out, HasSubstr("\nrights:       read, write\n"));
+  EXPECT_EQ(Run({"status", "a.h5", "--json"}).json()["rights"], (Json{"read", "write"}));
+  EXPECT_EQ(Run({"status", "--json"}).json()["rights"].size(), 5u) << "of the server as a whole";
+}
+
 TEST_F(VerbsTest, ExportWritesTheVersionWithItsHoles) {
   std::string content(8 << 20, '\0');
   content.replace(5 << 20, 4, "data");

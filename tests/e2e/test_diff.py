@@ -175,6 +175,21 @@ def test_pages_tells_bytes(base):
     assert base.cli("diff", "--pages", "run.h5@2", "run.h5@2").code == 0
 
 
+def test_a_diff_that_is_out_of_time_says_so(base):
+    base.edit("run.h5", "f['g/temp'][3] = -1")
+    for flags in ((), ("--full",), ("--pages",)):
+        stopped = base.cli("diff", "--stop-after", "0s", *flags, "run.h5@1", "run.h5@2", "--json")
+        document = json.loads(stopped.out)
+        assert stopped.code == 2 and document["stopped_after_s"] == 0, stopped.describe()
+        assert not document["equal"] and not document.get("all_compared"), document
+        assert document.get("changes", document.get("pages")) == [], document
+        text = base.cli("diff", "--stop-after", "0s", *flags, "run.h5@1", "run.h5@2")
+        assert text.code == 2 and text.out.startswith("stopped after ") and "not compared" in text.out, text.describe()
+        whole = base.cli("diff", "--stop-after", "24h", *flags, "run.h5@1", "run.h5@2", "--json")
+        assert whole.code == 1 and json.loads(whole.out)["stopped_after_s"] is None, whole.describe()
+    assert base.cli("diff", "--stop-after", "soon", "run.h5@1").code == 2
+
+
 def test_trouble_is_neither_equal_nor_different(base):
     assert base.cli("diff", "run.h5@7").code == 3
     assert base.cli("diff", "run.h5").code == 2

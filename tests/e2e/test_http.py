@@ -9,7 +9,9 @@ import time
 
 import pytest
 
-from harness.process import wait_until
+from harness import paths
+from harness.process import run, wait_until
+from harness.site import Site
 
 WRITES = """
     with h5py.File("run.h5", "w", libver="latest") as f:
@@ -196,3 +198,35 @@ def test_a_thousand_event_streams_take_little_memory(site):
     for stream in streams:
         stream.close()
     assert grown_kb < 64 << 10, f"1,000 event streams take {grown_kb} KiB"
+
+
+def door(site, url: str, *flags) -> tuple[str, bool]:
+    """The line of `doctor` about the HTTP door, and whether it says FAIL."""
+    said = site.cli(*flags, "doctor", "--no-scratch", "--http", url).out
+    line, = (each for each in said.splitlines() if each.split()[1:2] == ["http"])
+    return line, line.startswith("FAIL")
+
+
+def test_doctor_finds_the_door_in_plain_text(site):
+    line, failed = door(site, f"http://127.0.0.1:{site.server.http_port}")
+    assert not failed and "version 1 of the HTTP interface, plain text" in line, line
+    line, failed = door(site, f"http://{site.address}")
+    assert failed and "http_listen" in line, line
+
+
+def test_doctor_sees_a_certificate_of_another_name(tmp_path):
+    secrets = tmp_path / "secrets"
+    run([paths.BIN / "h5mirrord", "init", "--dir", secrets, "--host", "127.0.0.1"], tmp_path).ok()
+    site = Site(tmp_path, options={"tls_cert": secrets / "server.pem", "tls_key": secrets / "server.key",
+                                   "tokens_file": secrets / "tokens", "http_listen": "0.0.0.0:0"})
+    try:
+        site.server.start()
+        port = site.server.http_port
+        line, failed = door(site, f"https://127.0.0.1:{port}", "--ca", secrets / "ca.pem")
+        assert not failed and "TLS with a certificate of this name" in line, line
+        line, failed = door(site, f"https://127.0.0.2:{port}", "--ca", secrets / "ca.pem")
+        assert failed and "127.0.0.2" in line and "as its certificate has it" in line, line
+        line, failed = door(site, f"https://127.0.0.1:{port}")
+        assert failed and "--ca" in line, line
+    finally:
+        site.close()

@@ -1,7 +1,10 @@
 """`log FILE:/PATH` and `blame`: what became of one object from version to version, and what the answer costs."""
 
+import fcntl
 import json
 import os
+import signal
+import subprocess
 
 import pytest
 
@@ -208,6 +211,29 @@ def test_large_values_are_read_a_few_at_a_time(site):
         (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])
     _, status, usage = os.wait4(pid, 0)
     assert status == 0 and usage.ru_maxrss < 400 << 10, usage  # KiB
+
+
+def test_rows_come_as_they_are_found_and_a_signal_ends_it(site):
+    count = 80
+    site.py(f"""
+    for n in range({count}):
+        with h5py.File("run.h5", "a") as f:
+            f.require_dataset("d", (10,), "f8").attrs["text"] = "a text that is long enough, number %d" % n
+    """)
+    site.settle("run.h5")
+    assert site.versions("run.h5") == list(range(1, count + 1))
+    ours, its = os.pipe()
+    fcntl.fcntl(its, fcntl.F_SETPIPE_SZ, 4096)  # It takes no more than half of the rows.
+    command = subprocess.Popen([paths.BIN / "h5mirror", "--server", site.address, "log", "run.h5:/d"], stdout=its,
+                               env=site.plain_env(), start_new_session=True)
+    os.close(its)
+    with os.fdopen(ours, "rb", buffering=0) as rows:
+        titles, newest = rows.readline(), rows.readline()
+        assert titles.split()[:3] == [b"VERSION", b"TIME", b"WHAT"] and newest.split()[0] == b"80", (titles, newest)
+        assert command.poll() is None, "all other rows do not fit into the pipe"
+        command.send_signal(signal.SIGINT)
+        assert command.wait(60) == 128 + signal.SIGINT
+        assert rows.read().count(b"\n") < count - 1, "the helper has ended too"
 
 
 RANDOM = """

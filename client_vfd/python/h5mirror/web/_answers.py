@@ -23,8 +23,9 @@ def diff_of(said: Said) -> dict[str, Any]:
         return {"changes": [change_of(each) for each in found[:CHANGES_MAX]], "equal": False, "all_compared": False,
                 "is_whole": False}
     changes = _objects(document.get("changes"))
+    is_whole = len(changes) <= CHANGES_MAX and document.get("stopped_after_s") is None
     return {"changes": [change_of(each) for each in changes[:CHANGES_MAX]], "equal": document.get("equal") is True,
-            "all_compared": document.get("all_compared") is True, "is_whole": len(changes) <= CHANGES_MAX}
+            "all_compared": document.get("all_compared") is True, "is_whole": is_whole}
 
 
 def change_of(change: dict[str, Any]) -> dict[str, Any]:

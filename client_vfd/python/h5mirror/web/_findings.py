@@ -11,6 +11,8 @@ from ._tools import Call, Tools
 _NAME_MAX = 4096
 # As the server writes it: "0" would be another way to say "the newest".
 _VERSION = re.compile(r"[1-9][0-9]{0,17}")
+# Less than a call may take, so that the document is whole; after it the page shows as much as was found.
+_DIFF_S = 50
 RIGHTS = ("read", "write", "restore", "delete", "operate")
 
 
@@ -24,7 +26,8 @@ class Findings:
         """The first changes from one version to another, which may be an older one."""
         name = checked_name(file)
         arguments = (f"{name}@{checked_version(old)}", f"{name}@{checked_version(new)}")
-        said = await self._tools.ask(session, Call("diff", arguments, reads_hdf5=True, only_reads=True, codes=(0, 1, 2), is_whole=False))
+        said = await self._tools.ask(session, Call("diff", arguments, ("--stop-after", f"{_DIFF_S}s"), reads_hdf5=True,
+                                                   only_reads=True, codes=(0, 1, 2), is_whole=False))
         return {"old": old, "new": new, **_answers.diff_of(said)}
 
     async def history(self, session: Session, file: str, path: str) -> dict[str, Any]:
