@@ -417,6 +417,9 @@ class FileImpl final : public File,
   absl::StatusOr<VersionInfo> BecomeForkLocked(FileImpl& source, VersionNumber version,
                                                const ForkRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // kResourceExhausted: the disk has no room for the copy that a fork of the version is here.
+  absl::Status CheckRoomFor(const FileImpl& source, VersionReaderImpl& reader,
+                            const IsCancelled& is_cancelled) ABSL_LOCKS_EXCLUDED(mutex_);
   // Opens the writes of the first cut. `mode_bits`: of the file that this becomes a fork of.
   absl::Status BeginFork(uint32_t mode_bits, const LocalAccess& access)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);

@@ -192,6 +192,52 @@ TEST_F(ForkTest, ACallerThatGoesEndsItWithoutATrace) {
   EXPECT_TRUE(Promote(*trial, 1).ok());
 }
 
+// A large version beside a nearly full disk.
+class ForkOnAFullDiskTest : public ForkTest {
+ protected:
+  static constexpr uint64_t kBytes = 4 << 20;
+  static constexpr uint64_t kFreeBytes = 1 << 20;  // enough for all but a copy
+  ForkOnAFullDiskTest() {
+    large_ = Commit(run_, 0, std::string(kBytes, 'c'));
+    env_.SetCapacity(env_.used_bytes() + kFreeBytes);
+  }
+  std::string large_;
+};
+
+TEST_F(ForkOnAFullDiskTest, ACopyThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
+  env_.SetSharesBlocks(false);
+  const absl::Status refused = Fork(3, "new/trial.h5").status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_FALSE(*(*env_.OpenTree("/"))->Exists("new"));
+  for (const std::string& part :
+       {"new/trial.h5: a fork of run.h5@3 copies " + std::to_string(kBytes) + " bytes (4 MiB)",
+        std::string("are free on the server's disk"), std::string("make room there")}) {
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(part));
+  }
+  EXPECT_TRUE(absl::IsNotFound(store_->OpenFile("new/trial.h5").status()));
+  env_.SetCapacity(UINT64_MAX);
+  ASSERT_TRUE(Fork(3, "new/trial.h5").ok()) << "with room the name can be used";
+  EXPECT_TRUE(ReadVersion(**store_->OpenFile("new/trial.h5"), 1) == large_);
+}
+
+TEST_F(ForkOnAFullDiskTest, SharedBlocksNeedNoRoom) {
+  env_.SetSharesBlocks(true);
+  const auto made = Fork(3, "trial.h5");
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE(ReadVersion(**store_->OpenFile("trial.h5"), 1) == large_);
+}
+
+TEST_F(ForkOnAFullDiskTest, HolesDoNotCount) {
+  env_.SetCapacity(UINT64_MAX);
+  Commit(run_, 0, std::string(kBytes / 2, 'd'), SessionStart::kNewGeneration, 2 * kBytes);
+  env_.SetSharesBlocks(false);
+  env_.SetCapacity(env_.used_bytes() + kFreeBytes);
+  const absl::Status refused = Fork(4, "trial.h5").status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("copies " + std::to_string(kBytes / 2) + " bytes (2 MiB)"));
+}
+
 TEST_F(ForkTest, ItsNameIsTakenWhileItIsMade) {
   const auto other = *store_->OpenOrCreateFile("other.h5", kPage);
   Commit(other, 0, "other");
