@@ -26,8 +26,10 @@ absl::StatusOr<VersionInfo> FileImpl::BecomeFork(FileImpl& source, VersionNumber
                                                  const ForkRequest& request) {
   absl::StatusOr<VersionInfo> made;
   {
+    NameDirectories::Use use(context_->name_directories, files_.name());
     WorkTurn turn(&work_lock_);
     made = BecomeForkLocked(source, version, request);
+    if (!made.ok()) use.Abandon();
   }
   context_->TellOfOwner(files_.name());  // Also where it failed: a cut may be there.
   return made;
@@ -39,7 +41,10 @@ absl::StatusOr<VersionInfo> FileImpl::BecomeForkLocked(FileImpl& source, Version
   auto& reader = static_cast<VersionReaderImpl&>(*opened);
   const VersionInfo& target = reader.info();
   H5M_RETURN_IF_ERROR(CheckRoomFor(source, reader, request.is_cancelled));
-  H5M_RETURN_IF_ERROR(BeginFork(source.row().mode_bits, request.access));
+  if (absl::Status begun = BeginFork(source.row().mode_bits, request.access); !begun.ok()) {
+    LeaveNothingLocked();
+    return begun;
+  }
   metadata_.Add(source.metadata_.Within({0, target.size_bytes}));
   const CutRequest cut =
       CutOfCall(target.size_bytes, request.provenance,
@@ -93,6 +98,8 @@ void FileImpl::LeaveNothingLocked() {
   if (!health_.dead().ok()) return;  // The next open sees to it.
   owner_.clear();
   history_.ClearMark();
+  // Where it could not be given its access.
+  context_->tree->Remove(files_.GenerationName(1)).IgnoreError();
   history_.RemoveEmpty();
 }
 
