@@ -1,9 +1,11 @@
 // Forks of versions, and promotions of forks.
+#include <cerrno>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/errno_status.h"
 #include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/testing/test_store.h"
@@ -173,6 +175,31 @@ TEST_F(ForkTest, OfADamagedVersionLeavesNothing) {
   EXPECT_FALSE(store_->OwnerOf("trial.h5")->is_there);
   EXPECT_FALSE(*tree->Exists("trial.h5"));
   EXPECT_FALSE(*tree->Exists("trial.h5.h5m"));
+}
+
+// What the operating system refuses is told as that, with the path, of the source and of the fork.
+TEST_F(ForkTest, ARefusalOfTheSystemIsToldWithItsPath) {
+  const auto expect_refused = [](const absl::Status& refused, const std::string& path) {
+    EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(path));
+  };
+  // Version 2 is of an old head from now on, and nobody has that open.
+  Commit(run_, 0, "anew", SessionStart::kNewGeneration);
+  Reopen();
+  for (const std::string path : {"run.h5.h5m/head-1", "trial.h5.h5m/gen-1", "trial.h5.h5m/index"}) {
+    env_.FailOpensOf(path, ErrnoToStatus(EPERM, "open " + path));
+    expect_refused(Fork(2, "trial.h5").status(), path);
+    env_.FailOpensOf("", absl::OkStatus());
+  }
+  EXPECT_TRUE(Fork(2, "trial.h5").ok()) << "with the right it can be done";
+  for (const std::string path : {"run.h5", "run.h5.h5m/index"}) {
+    run_.reset();
+    ASSERT_TRUE(store_->Close(absl::Seconds(60)).ok());
+    env_.FailOpensOf(path, ErrnoToStatus(EPERM, "open " + path));
+    store_ = OpenStore(env_, "/");
+    expect_refused(store_->OpenFile("run.h5").status(), path);
+    env_.FailOpensOf("", absl::OkStatus());
+  }
 }
 
 TEST_F(ForkTest, ACallerThatGoesEndsItWithoutATrace) {

@@ -163,7 +163,7 @@ class VersionIndex final : public ClosableIndex {
     return Create({vfs, tree, directory}, row, versions, generation);
   }
   // Errors: kNotFound there is none; kDataLoss it is damaged; kFailedPrecondition its format is
-  // newer.
+  // newer; kPermissionDenied the operating system refuses to open it.
   static absl::StatusOr<std::unique_ptr<VersionIndex>> Open(const IndexPlace& place,
                                                             IndexUse use = IndexUse::kWrite);
   static absl::StatusOr<std::unique_ptr<VersionIndex>> Open(const SqliteVfs& vfs, EnvTree& tree,
