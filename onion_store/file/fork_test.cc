@@ -361,6 +361,52 @@ TEST_F(ForkTest, PromotionIsRefusedWhereTheFileHasMovedOn) {
   EXPECT_EQ(run_->GetVersion(0)->version, 2);
 }
 
+TEST_F(ForkTest, APromotionThatWasRolledBackCanBeMadeAgain) {
+  const auto fork = ForkOf(2);
+  const std::string first = Commit(fork, 0, "first");
+  ASSERT_EQ(Promote(*fork, 1)->version.version, 3);
+  ASSERT_TRUE(run_->Rollback(2, {}, {91}).ok());
+  ExpectNewest(newest_);
+  const std::string second = Commit(fork, 6 * kPage, "second");
+  EXPECT_EQ(Promote(*fork, 2, 0, PromoteMode::kTry)->differing_bytes, 2 * kPage);
+  const auto again = Promote(*fork, 2);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->version.version, 5);
+  EXPECT_EQ(again->differing_bytes, 2 * kPage);
+  ExpectNewest(second);
+  // Only the last one is taken back: the file is at the first promotion's version then.
+  ASSERT_TRUE(run_->Rollback(3, {}, {92}).ok());
+  ExpectNewest(first);
+  Reopen();
+  const auto third = Promote(**store_->OpenFile("trial.h5"), 3);
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_EQ(third->differing_bytes, kPage);
+  ExpectNewest(second);
+}
+
+TEST_F(ForkTest, PromotionIsRefusedWhereARollbackLedElsewhere) {
+  const auto fork = ForkOf(2);
+  Commit(fork, 0, "changed");
+  ASSERT_TRUE(Promote(*fork, 1).ok());
+  ASSERT_TRUE(run_->Rollback(1, {}, {91}).ok());
+  EXPECT_TRUE(absl::IsAborted(Promote(*fork, 2).status()));
+  ExpectNewest(old_);
+  // As long as that, and with other bytes only where the fork was not changed.
+  ASSERT_TRUE(run_->Rollback(2, {}, {92}).ok());
+  Commit(run_, 15 * kPage, "other");
+  EXPECT_TRUE(absl::IsAborted(Promote(*fork, 3).status()));
+  Commit(run_, 15 * kPage, newest_.substr(15 * kPage, 5));
+  EXPECT_TRUE(Promote(*fork, 4).ok()) << "its bytes are back";
+}
+
+TEST_F(ForkTest, AFileThatWasMadeAnewWithTheSameBytesCanBePromotedTo) {
+  const auto fork = ForkOf(2);
+  const std::string changed = Commit(fork, 0, "changed");
+  Commit(run_, 0, newest_, SessionStart::kNewGeneration);
+  ASSERT_TRUE(Promote(*fork, 1).ok());
+  ExpectNewest(changed);
+}
+
 TEST_F(ForkTest, PromotionIsRefusedBehindALaterCut) {
   const auto fork = ForkOf(2);
   Commit(fork, 0, "changed");
