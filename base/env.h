@@ -129,6 +129,10 @@ class EnvTree {
   // Makes the file if there is none. kFailedPrecondition: another lock is in the way.
   virtual absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name, LockKind kind) = 0;
   virtual absl::StatusOr<uint64_t> FreeBytes() = 0;
+  // Whether a new file here can take the content of `from`, a file of this tree, by
+  // EnvFile::ShareFrom(). Tries it with a file without a name, and so leaves nothing. May cost what
+  // ShareFrom() costs. kUnimplemented: it cannot be tried here.
+  virtual absl::StatusOr<bool> CanShare(EnvFile& /*from*/) { return false; }
   // The size of the file system. kUnimplemented: unknown.
   virtual absl::StatusOr<uint64_t> TotalBytes() {
     return absl::UnimplementedError("the size of this file system is unknown");

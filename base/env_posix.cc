@@ -333,6 +333,12 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
     if (fstatvfs(root_.get(), &st) != 0) return Error("statvfs", "");
     return uint64_t{st.f_bavail} * st.f_frsize;
   }
+  absl::StatusOr<bool> CanShare(EnvFile& from) override {
+    OwnedFd fd(openat(root_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    // Not every file system has files without a name. NFS has none, and may share blocks.
+    if (!fd.valid()) return absl::UnimplementedError(Error("make a file in", "").message());
+    return PosixFile(std::move(fd), Path("")).ShareFrom(from).ok();
+  }
   FileSizeMax FileSizes() override {
     FileSizeMax max;
     rlimit limit{};

@@ -235,6 +235,7 @@ absl::StatusOr<int> RunFind(Context& context, const FindOptions& options) {
     wanted.attributes.push_back(std::move(wish));
   }
   H5M_ASSIGN_OR_RETURN(wanted.versions, VersionsRequest(context, "", options.at));
+  if (!wanted.every_version) wanted.versions.set_page_size(1);  // FileFinder takes no second one.
   Finder finder(context, wanted);
   if (options.places.empty()) H5M_RETURN_IF_ERROR(finder.Everywhere());
   for (const std::string& place : options.places) H5M_RETURN_IF_ERROR(finder.Place(place));

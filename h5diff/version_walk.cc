@@ -17,7 +17,7 @@ absl::StatusOr<WalkEnd> ForEachVersion(
   const absl::Time since =
       request.has_since_time() ? rpc::FromProto(request.since_time()) : absl::InfinitePast();
   request.clear_since_time();
-  request.set_page_size(kVersionsAtOnce);
+  if (request.page_size() == 0) request.set_page_size(kVersionsAtOnce);
   const bool any_time = since == absl::InfinitePast() && !request.has_until_time();
   bool any = false;
   do {

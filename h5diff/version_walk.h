@@ -15,7 +15,8 @@ enum class WalkEnd {
 };
 
 // Calls `take` with each version of `request`'s time, and with the one before: the changes of
-// the first one is known by that alone. `take` returns false to stop.
+// the first one is known by that alone. `take` returns false to stop. `request.page_size`: how many
+// versions one call of the server gives, for a walk that is known to stop early; 0: 500.
 // Errors: those of ListVersions and of `take`; kNotFound also: there is no version of that time.
 absl::StatusOr<WalkEnd> ForEachVersion(
     rpc::Client& client, v1::ListVersionsRequest request,

@@ -333,9 +333,10 @@ class File {
   virtual absl::StatusOr<std::optional<SourceVersion>> ForkedFrom() { return std::nullopt; }
 
   // Makes a new version with the content of a version of `fork`, a fork of this file, if the newest
-  // version here is the one that was forked or was promoted from it last. Only what differs is
-  // staged. Durable when it returns; the head follows in the background. `request_id` makes a
-  // repeat harmless. The caller makes sure that no session writes the file.
+  // version here is the one that was forked or was promoted from it last, or has the bytes of such
+  // a version again, as after a rollback. Only what differs is staged. Durable when it returns; the
+  // head follows in the background. `request_id` makes a repeat harmless. The caller makes sure
+  // that no session writes the file.
   // Errors: kAborted             the file has a newer version or cut; the message names it.
   //         kFailedPrecondition  `fork` is no fork of this file; a session writes the file.
   //         kUnavailable         the file was written meanwhile: try again.

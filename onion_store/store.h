@@ -134,6 +134,8 @@ class Store {
   // Errors: kInvalidArgument  as OpenOrCreateFile().
   //         kAlreadyExists    the name is taken.
   //         kCancelled        as IsCancelled says; nothing was made.
+  //         kResourceExhausted  the disk is full. It is looked at before anything is made: unless
+  //                             blocks can be shared, all bytes of the version must fit.
   //         those of File::OpenVersion() and of reading it.
   virtual absl::StatusOr<VersionInfo> Fork(File& /*source*/, VersionNumber /*version*/,
                                            std::string_view /*new_name*/, const ForkRequest&) {

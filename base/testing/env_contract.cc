@@ -263,6 +263,18 @@ TEST_P(EnvContractTest, SharedBlocksAreACopyOrRefused) {
   EXPECT_EQ(Read(*to), "abc");
 }
 
+TEST_P(EnvContractTest, WhatCanBeSharedIsKnownBefore) {
+  auto from = Make("a", "abc");
+  const size_t before = tree_->List("")->size();
+  const absl::StatusOr<bool> can_share = tree_->CanShare(*from);
+  EXPECT_EQ(tree_->List("")->size(), before) << "it left something";
+  if (!can_share.ok()) {
+    EXPECT_TRUE(absl::IsUnimplemented(can_share.status())) << can_share.status();
+  } else if (*can_share) {
+    EXPECT_TRUE(Make("b", "")->ShareFrom(*from).ok());
+  }
+}
+
 TEST_P(EnvContractTest, LinksLeadNowhere) {
   ASSERT_TRUE(tree_->MakeDirectory("d", 0700).ok());
   Make("d/x", "abc");

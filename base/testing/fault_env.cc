@@ -60,6 +60,8 @@ struct FaultEnv::State {
   std::function<absl::Time()> now ABSL_GUARDED_BY(mutex);
   bool met ABSL_GUARDED_BY(mutex) = false;
   uint64_t capacity ABSL_GUARDED_BY(mutex) = UINT64_MAX;
+  std::optional<bool> shares_blocks ABSL_GUARDED_BY(mutex);
+  std::map<uint64_t, uint64_t> shared_bytes ABSL_GUARDED_BY(mutex);  // by node; taken for shared on
   bool has_access_lists ABSL_GUARDED_BY(mutex) = true;
   FileSizeMax file_sizes ABSL_GUARDED_BY(mutex);
   std::function<BootTime()> boot_time ABSL_GUARDED_BY(mutex);
@@ -83,7 +85,11 @@ struct FaultEnv::State {
       for (const auto& [name, target] : node.entries) named.insert(target);
     }
     uint64_t used = 0;
-    for (const uint64_t number : named) used += disk.nodes.at(number).data.size();
+    for (const uint64_t number : named) {
+      const uint64_t size = disk.nodes.at(number).data.size();
+      const auto shared = shared_bytes.find(number);
+      used += size - (shared == shared_bytes.end() ? 0 : std::min(size, shared->second));
+    }
     return used;
   }
   absl::StatusOr<uint64_t> Find(std::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -217,10 +223,23 @@ class FaultFile final : public EnvFile {
   }
   // Some files can and some cannot, so that tests see both.
   absl::Status ShareFrom(EnvFile& from) override {
-    if (node_ % 2 == 0) return EnvFile::ShareFrom(from);
+    std::optional<bool> shares_blocks;
+    {
+      absl::MutexLock lock(&state_->mutex);
+      shares_blocks = state_->shares_blocks;
+    }
+    if (!shares_blocks.value_or(node_ % 2 != 0)) return EnvFile::ShareFrom(from);
     H5M_ASSIGN_OR_RETURN(uint64_t size, from.Size());
     H5M_RETURN_IF_ERROR(Truncate(0));
-    return CopyFrom(from, {0, size});
+    if (!shares_blocks) return CopyFrom(from, {0, size});
+    std::string bytes(size, '\0');
+    H5M_ASSIGN_OR_RETURN(const size_t got, from.ReadAt(0, absl::MakeSpan(bytes)));
+    bytes.resize(got);
+    absl::MutexLock lock(&state_->mutex);
+    H5M_RETURN_IF_ERROR(state_->Call());
+    state_->shared_bytes[node_] = got;
+    state_->Do(OfData(Kind::kWrite, node_, 0, std::move(bytes)));
+    return absl::OkStatus();
   }
 
  private:
@@ -325,6 +344,10 @@ class FaultTree final : public EnvTree, public KnowsFileSizes {
     const uint64_t used = state_->UsedBytes();
     return used >= state_->capacity ? 0 : state_->capacity - used;
   }
+  absl::StatusOr<bool> CanShare(EnvFile&) override {
+    absl::MutexLock lock(&state_->mutex);
+    return state_->shares_blocks.value_or(false);
+  }
   FileSizeMax FileSizes() override {
     absl::MutexLock lock(&state_->mutex);
     return state_->file_sizes;
@@ -425,6 +448,10 @@ void FaultEnv::FailCalls(uint64_t call, uint64_t count, absl::Status status) {
   state_->fail_end = count > UINT64_MAX - state_->fail_at ? UINT64_MAX : state_->fail_at + count;
   state_->fault = std::move(status);
   state_->met = false;
+}
+void FaultEnv::SetSharesBlocks(std::optional<bool> shares_blocks) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->shares_blocks = shares_blocks;
 }
 void FaultEnv::SetAccessLists(bool has_access_lists) {
   absl::MutexLock lock(&state_->mutex);

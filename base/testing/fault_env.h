@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -54,6 +55,9 @@ class FaultEnv final : public Env, public KnowsBootTime {
   bool fault_met() const;
   // Bytes that files may hold together; writes beyond fail with kResourceExhausted.
   void SetCapacity(uint64_t bytes);
+  // Whether all files can share blocks, or none can; unset: every second one can, and CanShare()
+  // says no. Bytes that a file has shared do not count.
+  void SetSharesBlocks(std::optional<bool> shares_blocks);
   // The result of FileSizes(). Files have at most 1 GiB in any case.
   void SetFileSizes(const FileSizeMax& max);
   // The bytes of all files now.

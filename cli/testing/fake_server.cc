@@ -154,6 +154,7 @@ class FakeVersions final : public FakeForks {
   // Page tokens are the number of versions given so far.
   grpc::Status ListVersions(grpc::ServerContext*, const v1::ListVersionsRequest* request,
                             v1::ListVersionsResponse* response) override {
+    if (grpc::Status status = RunHook(state_, "ListVersions"); !status.ok()) return status;
     absl::MutexLock lock(&state_.mutex);
     const auto found = state_.files.find(request->name());
     if (found == state_.files.end()) return NoFile(request->name());

@@ -18,6 +18,11 @@ class DurableNames {
  public:
   // Syncs the parent of the directory `name`, unless this was done since the directory was made.
   absl::Status Sync(EnvTree& tree, const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The directory `name` was removed.
+  void Forget(const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_) {
+    absl::MutexLock lock(&mutex_);
+    inodes_.erase(name);
+  }
 
  private:
   absl::Mutex mutex_;

@@ -37,6 +37,9 @@ absl::Status SqliteDatabase::Error(int code) const {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return absl::DataLossError(StrCat(text, kPutBack));
+    case SQLITE_PERM:  // only from an open
+      return absl::PermissionDeniedError(
+          StrCat(text, ": the operating system does not let this process open it"));
     case SQLITE_FULL:
     case SQLITE_NOMEM:
       return absl::ResourceExhaustedError(text);

@@ -67,8 +67,9 @@ class SqliteDatabase {
   ~SqliteDatabase();
 
   absl::Status Execute(const char* sql);
-  // The last error. Codes: kDataLoss a damaged file; kResourceExhausted a full disk; else
-  // kInternal.
+  // The last error. Codes: kDataLoss a damaged file; kResourceExhausted a full disk;
+  // kPermissionDenied the operating system refuses to open it; else kInternal. The message names
+  // the file.
   absl::Status Error(int code) const;
 
  private:

@@ -117,7 +117,10 @@ int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int*
     opened = tree.Open(name, OpenKind::kCreate, 0600);
     made = true;
   }
-  if (!opened.ok()) return ToSqlite(opened.status(), SQLITE_CANTOPEN);
+  if (!opened.ok()) {
+    const bool is_refused = absl::IsPermissionDenied(opened.status());
+    return ToSqlite(opened.status(), is_refused ? SQLITE_PERM : SQLITE_CANTOPEN);
+  }
   self.file = opened->release();
   self.tree = &tree;
   if (made) {

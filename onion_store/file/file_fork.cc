@@ -6,6 +6,7 @@
 // row before it changes, and a page with a row is written over (VersionReaderImpl::CopyTo()).
 #include <utility>
 
+#include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/file/file_impl.h"
@@ -25,8 +26,10 @@ absl::StatusOr<VersionInfo> FileImpl::BecomeFork(FileImpl& source, VersionNumber
                                                  const ForkRequest& request) {
   absl::StatusOr<VersionInfo> made;
   {
+    NameDirectories::Use use(context_->name_directories, files_.name());
     WorkTurn turn(&work_lock_);
     made = BecomeForkLocked(source, version, request);
+    if (!made.ok()) use.Abandon();
   }
   context_->TellOfOwner(files_.name());  // Also where it failed: a cut may be there.
   return made;
@@ -37,7 +40,11 @@ absl::StatusOr<VersionInfo> FileImpl::BecomeForkLocked(FileImpl& source, Version
   H5M_ASSIGN_OR_RETURN(const auto opened, source.OpenVersion(version));
   auto& reader = static_cast<VersionReaderImpl&>(*opened);
   const VersionInfo& target = reader.info();
-  H5M_RETURN_IF_ERROR(BeginFork(source.row().mode_bits, request.access));
+  H5M_RETURN_IF_ERROR(CheckRoomFor(source, reader, request.is_cancelled));
+  if (absl::Status begun = BeginFork(source.row().mode_bits, request.access); !begun.ok()) {
+    LeaveNothingLocked();
+    return begun;
+  }
   metadata_.Add(source.metadata_.Within({0, target.size_bytes}));
   const CutRequest cut =
       CutOfCall(target.size_bytes, request.provenance,
@@ -46,6 +53,23 @@ absl::StatusOr<VersionInfo> FileImpl::BecomeForkLocked(FileImpl& source, Version
                          SourceIn(source, target, SourceKind::kFork, request.provenance));
   if (!made.ok()) LeaveNothingLocked();
   return made;
+}
+
+// Only a look: what others write meanwhile may fill the disk all the same.
+absl::Status FileImpl::CheckRoomFor(const FileImpl& source, VersionReaderImpl& reader,
+                                    const IsCancelled& is_cancelled) {
+  const absl::StatusOr<uint64_t> free = context_->tree->FreeBytes();
+  if (!free.ok() || reader.info().size_bytes <= *free) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const uint64_t needed, reader.BytesToCopy(is_cancelled));
+  // Last, as it costs the most. Where it is not known, the copy will tell.
+  if (needed <= *free || reader.CanShareIn(*context_->tree).value_or(true)) {
+    return absl::OkStatus();
+  }
+  return absl::ResourceExhaustedError(StrCat(
+      files_.name(), ": a fork of ", source.name(), "@", reader.info().version, " copies ", needed,
+      " bytes (", HumanBytes(needed), ") here, as no blocks can be shared, and ", *free, " bytes (",
+      HumanBytes(*free), ") are free on the server's disk; nothing was made: make room there, as ",
+      "with h5mirror prune or rm, or export the version to another disk"));
 }
 
 absl::Status FileImpl::BeginFork(uint32_t mode_bits, const LocalAccess& access) {
@@ -74,6 +98,8 @@ void FileImpl::LeaveNothingLocked() {
   if (!health_.dead().ok()) return;  // The next open sees to it.
   owner_.clear();
   history_.ClearMark();
+  // Where it could not be given its access.
+  context_->tree->Remove(files_.GenerationName(1)).IgnoreError();
   history_.RemoveEmpty();
 }
 

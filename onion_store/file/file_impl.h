@@ -417,6 +417,9 @@ class FileImpl final : public File,
   absl::StatusOr<VersionInfo> BecomeForkLocked(FileImpl& source, VersionNumber version,
                                                const ForkRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // kResourceExhausted: the disk has no room for the copy that a fork of the version is here.
+  absl::Status CheckRoomFor(const FileImpl& source, VersionReaderImpl& reader,
+                            const IsCancelled& is_cancelled) ABSL_LOCKS_EXCLUDED(mutex_);
   // Opens the writes of the first cut. `mode_bits`: of the file that this becomes a fork of.
   absl::Status BeginFork(uint32_t mode_bits, const LocalAccess& access)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
@@ -428,8 +431,22 @@ class FileImpl final : public File,
     VersionInfo newest;     // here
     VersionNumber own = 0;  // of the fork; 0: not known
   };
-  // kAborted, kFailedPrecondition: as Promote().
-  absl::StatusOr<PromotionBasis> FindBasis(File& fork, VersionIndex& index)
+  // kAborted, kFailedPrecondition, kCancelled: as Promote().
+  absl::StatusOr<PromotionBasis> FindBasis(File& fork, VersionIndex& index,
+                                           const IsCancelled& is_cancelled)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // The fork's version with the bytes of `equal`, a result of FindEqual(); 0: not known.
+  absl::StatusOr<VersionNumber> OwnOf(File& fork, VersionNumber equal)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // The version here that was promoted from the fork or is the one that was `forked`, and that has
+  // the bytes of `newest`; 0: none.
+  absl::StatusOr<VersionNumber> FindEqual(File& fork, const SourceVersion& forked,
+                                          VersionNumber newest, VersionIndex& index,
+                                          const IsCancelled& is_cancelled)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // Compares what was written between the two. Of different generations all is.
+  absl::StatusOr<bool> HaveSameBytes(VersionNumber older, VersionNumber newer,
+                                     const IsCancelled& is_cancelled)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Where the fork's version `target` differs from the newest one here.
   absl::StatusOr<std::unique_ptr<ChangeReader>> DifferencesFrom(const PromotionBasis& basis,

@@ -2,9 +2,10 @@
 // docs/design/044-forks.md.
 //
 // The file must be as the fork last knew it: at the version that was forked, or at the one that was
-// promoted from the fork last. Then the pages that the fork has changed since are all that differ.
-// They are staged as one cut, as those of a rollback within a generation: a version in one
-// transaction, with the row that names the fork. A crash leaves the version whole, or nothing.
+// promoted from it. Where a newer version has the bytes of such a one again, as after a rollback,
+// that is as good: the bytes are compared. Then the pages that the fork has changed since are all
+// that differ. They are staged as one cut, as those of a rollback within a generation: a version in
+// one transaction, with the row that names the fork. A crash leaves the version whole, or nothing.
 #include <algorithm>
 #include <utility>
 
@@ -19,6 +20,11 @@ namespace {
 
 constexpr uint64_t kCopyBytes = 1 << 20;
 constexpr VersionNumber kForkVersion = 1;  // a fork begins with it
+constexpr int kPromotionsMax = 16;         // that the newest version is compared with
+
+bool IsGone(const absl::Status& status) {
+  return absl::IsNotFound(status) || absl::IsOutOfRange(status);
+}
 
 absl::Status NoForkOf(const File& fork, const std::string& name,
                       const std::optional<SourceVersion>& forked) {
@@ -65,7 +71,7 @@ absl::StatusOr<Promotion> FileImpl::Promote(File& fork, const PromoteRequest& re
     }
     H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
   }
-  H5M_ASSIGN_OR_RETURN(const PromotionBasis basis, FindBasis(fork, *index));
+  H5M_ASSIGN_OR_RETURN(const PromotionBasis basis, FindBasis(fork, *index, request.is_cancelled));
   H5M_ASSIGN_OR_RETURN(const VersionInfo target, fork.GetVersion(request.version));
   promotion.promoted = target.version;
   promotion.version = basis.newest;
@@ -89,7 +95,8 @@ absl::StatusOr<Promotion> FileImpl::Promote(File& fork, const PromoteRequest& re
   return promotion;
 }
 
-absl::StatusOr<FileImpl::PromotionBasis> FileImpl::FindBasis(File& fork, VersionIndex& index) {
+absl::StatusOr<FileImpl::PromotionBasis> FileImpl::FindBasis(File& fork, VersionIndex& index,
+                                                             const IsCancelled& is_cancelled) {
   H5M_ASSIGN_OR_RETURN(const std::optional<SourceVersion> forked, fork.ForkedFrom());
   if (!forked || forked->file_id != file_id()) return NoForkOf(fork, files_.name(), forked);
   VersionNumber newest = 0;
@@ -109,7 +116,11 @@ absl::StatusOr<FileImpl::PromotionBasis> FileImpl::FindBasis(File& fork, Version
   H5M_ASSIGN_OR_RETURN(const VersionNumber promoted, index.LastPromotedFrom(fork.file_id()));
   const VersionNumber known = promoted != 0 ? promoted : forked->version;
   const bool is_known = newest == known && (promoted != 0 || newest_cut == forked->cut);
-  if (!is_known || !is_level) {
+  VersionNumber equal = is_known ? known : 0;
+  if (!is_known && is_level) {
+    H5M_ASSIGN_OR_RETURN(equal, FindEqual(fork, *forked, newest, index, is_cancelled));
+  }
+  if (equal == 0 || !is_level) {
     return absl::AbortedError(StrCat(
         files_.name(), " has changed since ", fork.name(), " was ",
         promoted != 0 ? "promoted to its version " : "forked from its version ", known,
@@ -118,13 +129,67 @@ absl::StatusOr<FileImpl::PromotionBasis> FileImpl::FindBasis(File& fork, Version
   }
   PromotionBasis basis;
   H5M_ASSIGN_OR_RETURN(basis.newest, GetVersion(newest));
-  basis.own = kForkVersion;
-  if (promoted == 0) return basis;
-  // A fork that was put back from a copy may have another version of that number.
-  const std::optional<SourceVersion>& source = basis.newest.source;
-  const auto own = source ? fork.GetVersion(source->version) : absl::NotFoundError("");
-  basis.own = own.ok() && own->cut == source->cut ? own->version : 0;
+  H5M_ASSIGN_OR_RETURN(basis.own, OwnOf(fork, equal));
   return basis;
+}
+
+absl::StatusOr<VersionNumber> FileImpl::OwnOf(File& fork, VersionNumber equal) {
+  H5M_ASSIGN_OR_RETURN(const VersionInfo here, GetVersion(equal));
+  const std::optional<SourceVersion>& source = here.source;
+  const bool is_promotion =
+      source && source->kind == SourceKind::kPromotion && source->file_id == fork.file_id();
+  if (!is_promotion) return kForkVersion;  // It is the one that was forked.
+  // A fork that was put back from a copy may have another version of that number.
+  const auto own = fork.GetVersion(source->version);
+  return own.ok() && own->cut == source->cut ? own->version : 0;
+}
+
+absl::StatusOr<VersionNumber> FileImpl::FindEqual(File& fork, const SourceVersion& forked,
+                                                  VersionNumber newest, VersionIndex& index,
+                                                  const IsCancelled& is_cancelled) {
+  VersionNumber promoted = INT64_MAX;
+  for (int i = 0; i < kPromotionsMax; ++i) {
+    H5M_ASSIGN_OR_RETURN(promoted, index.LastPromotedFrom(fork.file_id(), promoted));
+    if (promoted == 0) break;
+    H5M_ASSIGN_OR_RETURN(const bool same, HaveSameBytes(promoted, newest, is_cancelled));
+    if (same) return promoted;
+  }
+  const auto base = GetVersion(forked.version);
+  if (IsGone(base.status())) return 0;
+  H5M_RETURN_IF_ERROR(base.status());
+  if (base->cut != forked.cut) return 0;  // Of a history that was put back from a copy.
+  H5M_ASSIGN_OR_RETURN(const bool same, HaveSameBytes(base->version, newest, is_cancelled));
+  return same ? base->version : 0;
+}
+
+absl::StatusOr<bool> FileImpl::HaveSameBytes(VersionNumber older, VersionNumber newer,
+                                             const IsCancelled& is_cancelled) {
+  const auto one = OpenVersion(older);
+  if (IsGone(one.status())) return false;  // It was dropped just now.
+  H5M_RETURN_IF_ERROR(one.status());
+  H5M_ASSIGN_OR_RETURN(const auto other, OpenVersion(newer));
+  const uint64_t size_bytes = (*one)->info().size_bytes;
+  if (other->info().size_bytes != size_bytes) return false;
+  H5M_ASSIGN_OR_RETURN(const auto changes, OpenChanges(older, newer));
+  const MemoryCharge charge(context_->budget, 2 * kCopyBytes);
+  std::vector<Extent> ranges;
+  std::string before, now;
+  for (bool more = true; more;) {
+    H5M_ASSIGN_OR_RETURN(more, changes->Next(&ranges));
+    for (const Extent& range : ranges) {
+      const uint64_t end = std::min(range.end(), size_bytes);
+      for (uint64_t at = range.offset; at < end; at += before.size()) {
+        H5M_RETURN_IF_ERROR(CheckWanted(is_cancelled));
+        before.resize(std::min(kCopyBytes, end - at));
+        now.resize(before.size());
+        H5M_RETURN_IF_ERROR((*one)->Read(at, absl::MakeSpan(before)));
+        H5M_RETURN_IF_ERROR(other->Read(at, absl::MakeSpan(now)));
+        if (before != now) return false;
+      }
+    }
+    H5M_RETURN_IF_ERROR(CheckWanted(is_cancelled));
+  }
+  return true;
 }
 
 absl::StatusOr<std::unique_ptr<ChangeReader>> FileImpl::DifferencesFrom(const PromotionBasis& basis,
@@ -132,8 +197,7 @@ absl::StatusOr<std::unique_ptr<ChangeReader>> FileImpl::DifferencesFrom(const Pr
                                                                         VersionNumber target) {
   if (basis.own != 0) {
     auto changes = fork.OpenChanges(basis.own, target);
-    const bool is_gone = absl::IsNotFound(changes.status()) || absl::IsOutOfRange(changes.status());
-    if (!is_gone) return changes;
+    if (!IsGone(changes.status())) return changes;
   }
   // The version that the fork's index could be asked about was dropped.
   H5M_ASSIGN_OR_RETURN(auto here, OpenVersion(basis.newest.version));

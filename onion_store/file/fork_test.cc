@@ -1,9 +1,11 @@
 // Forks of versions, and promotions of forks.
+#include <cerrno>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/errno_status.h"
 #include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/testing/test_store.h"
@@ -175,6 +177,31 @@ TEST_F(ForkTest, OfADamagedVersionLeavesNothing) {
   EXPECT_FALSE(*tree->Exists("trial.h5.h5m"));
 }
 
+// What the operating system refuses is told as that, with the path, of the source and of the fork.
+TEST_F(ForkTest, ARefusalOfTheSystemIsToldWithItsPath) {
+  const auto expect_refused = [](const absl::Status& refused, const std::string& path) {
+    EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(path));
+  };
+  // Version 2 is of an old head from now on, and nobody has that open.
+  Commit(run_, 0, "anew", SessionStart::kNewGeneration);
+  Reopen();
+  for (const std::string path : {"run.h5.h5m/head-1", "trial.h5.h5m/gen-1", "trial.h5.h5m/index"}) {
+    env_.FailOpensOf(path, ErrnoToStatus(EPERM, "open " + path));
+    expect_refused(Fork(2, "trial.h5").status(), path);
+    env_.FailOpensOf("", absl::OkStatus());
+  }
+  EXPECT_TRUE(Fork(2, "trial.h5").ok()) << "with the right it can be done";
+  for (const std::string path : {"run.h5", "run.h5.h5m/index"}) {
+    run_.reset();
+    ASSERT_TRUE(store_->Close(absl::Seconds(60)).ok());
+    env_.FailOpensOf(path, ErrnoToStatus(EPERM, "open " + path));
+    store_ = OpenStore(env_, "/");
+    expect_refused(store_->OpenFile("run.h5").status(), path);
+    env_.FailOpensOf("", absl::OkStatus());
+  }
+}
+
 TEST_F(ForkTest, ACallerThatGoesEndsItWithoutATrace) {
   ForkRequest fork;
   fork.is_cancelled = [] { return true; };
@@ -190,6 +217,52 @@ TEST_F(ForkTest, ACallerThatGoesEndsItWithoutATrace) {
     ExpectNewest(newest_);
   }
   EXPECT_TRUE(Promote(*trial, 1).ok());
+}
+
+// A large version beside a nearly full disk.
+class ForkOnAFullDiskTest : public ForkTest {
+ protected:
+  static constexpr uint64_t kBytes = 4 << 20;
+  static constexpr uint64_t kFreeBytes = 1 << 20;  // enough for all but a copy
+  ForkOnAFullDiskTest() {
+    large_ = Commit(run_, 0, std::string(kBytes, 'c'));
+    env_.SetCapacity(env_.used_bytes() + kFreeBytes);
+  }
+  std::string large_;
+};
+
+TEST_F(ForkOnAFullDiskTest, ACopyThatDoesNotFitIsRefusedBeforeAnythingIsMade) {
+  env_.SetSharesBlocks(false);
+  const absl::Status refused = Fork(3, "new/trial.h5").status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_FALSE(*(*env_.OpenTree("/"))->Exists("new"));
+  for (const std::string& part :
+       {"new/trial.h5: a fork of run.h5@3 copies " + std::to_string(kBytes) + " bytes (4 MiB)",
+        std::string("are free on the server's disk"), std::string("make room there")}) {
+    EXPECT_THAT(std::string(refused.message()), HasSubstr(part));
+  }
+  EXPECT_TRUE(absl::IsNotFound(store_->OpenFile("new/trial.h5").status()));
+  env_.SetCapacity(UINT64_MAX);
+  ASSERT_TRUE(Fork(3, "new/trial.h5").ok()) << "with room the name can be used";
+  EXPECT_TRUE(ReadVersion(**store_->OpenFile("new/trial.h5"), 1) == large_);
+}
+
+TEST_F(ForkOnAFullDiskTest, SharedBlocksNeedNoRoom) {
+  env_.SetSharesBlocks(true);
+  const auto made = Fork(3, "trial.h5");
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_TRUE(ReadVersion(**store_->OpenFile("trial.h5"), 1) == large_);
+}
+
+TEST_F(ForkOnAFullDiskTest, HolesDoNotCount) {
+  env_.SetCapacity(UINT64_MAX);
+  Commit(run_, 0, std::string(kBytes / 2, 'd'), SessionStart::kNewGeneration, 2 * kBytes);
+  env_.SetSharesBlocks(false);
+  env_.SetCapacity(env_.used_bytes() + kFreeBytes);
+  const absl::Status refused = Fork(4, "trial.h5").status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("copies " + std::to_string(kBytes / 2) + " bytes (2 MiB)"));
 }
 
 TEST_F(ForkTest, ItsNameIsTakenWhileItIsMade) {
@@ -286,6 +359,52 @@ TEST_F(ForkTest, PromotionIsRefusedWhereTheFileHasMovedOn) {
               HasSubstr("was forked from its version 1: the newest is version 2; compare: "
                         "h5mirror diff run.h5@1 run.h5@latest"));
   EXPECT_EQ(run_->GetVersion(0)->version, 2);
+}
+
+TEST_F(ForkTest, APromotionThatWasRolledBackCanBeMadeAgain) {
+  const auto fork = ForkOf(2);
+  const std::string first = Commit(fork, 0, "first");
+  ASSERT_EQ(Promote(*fork, 1)->version.version, 3);
+  ASSERT_TRUE(run_->Rollback(2, {}, {91}).ok());
+  ExpectNewest(newest_);
+  const std::string second = Commit(fork, 6 * kPage, "second");
+  EXPECT_EQ(Promote(*fork, 2, 0, PromoteMode::kTry)->differing_bytes, 2 * kPage);
+  const auto again = Promote(*fork, 2);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->version.version, 5);
+  EXPECT_EQ(again->differing_bytes, 2 * kPage);
+  ExpectNewest(second);
+  // Only the last one is taken back: the file is at the first promotion's version then.
+  ASSERT_TRUE(run_->Rollback(3, {}, {92}).ok());
+  ExpectNewest(first);
+  Reopen();
+  const auto third = Promote(**store_->OpenFile("trial.h5"), 3);
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_EQ(third->differing_bytes, kPage);
+  ExpectNewest(second);
+}
+
+TEST_F(ForkTest, PromotionIsRefusedWhereARollbackLedElsewhere) {
+  const auto fork = ForkOf(2);
+  Commit(fork, 0, "changed");
+  ASSERT_TRUE(Promote(*fork, 1).ok());
+  ASSERT_TRUE(run_->Rollback(1, {}, {91}).ok());
+  EXPECT_TRUE(absl::IsAborted(Promote(*fork, 2).status()));
+  ExpectNewest(old_);
+  // As long as that, and with other bytes only where the fork was not changed.
+  ASSERT_TRUE(run_->Rollback(2, {}, {92}).ok());
+  Commit(run_, 15 * kPage, "other");
+  EXPECT_TRUE(absl::IsAborted(Promote(*fork, 3).status()));
+  Commit(run_, 15 * kPage, newest_.substr(15 * kPage, 5));
+  EXPECT_TRUE(Promote(*fork, 4).ok()) << "its bytes are back";
+}
+
+TEST_F(ForkTest, AFileThatWasMadeAnewWithTheSameBytesCanBePromotedTo) {
+  const auto fork = ForkOf(2);
+  const std::string changed = Commit(fork, 0, "changed");
+  Commit(run_, 0, newest_, SessionStart::kNewGeneration);
+  ASSERT_TRUE(Promote(*fork, 1).ok());
+  ExpectNewest(changed);
 }
 
 TEST_F(ForkTest, PromotionIsRefusedBehindALaterCut) {

@@ -1,5 +1,6 @@
 // An index that is closed between two calls, as one of many.
 #include <algorithm>
+#include <cerrno>
 #include <functional>
 #include <memory>
 #include <string>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "base/errno_status.h"
 #include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/index/version_index.h"
@@ -212,6 +214,18 @@ TEST_F(ClosedIndexTest, AnErrorOfTheOpenIsThatOfTheCallAndNotOfTheNextOne) {
   env_.FailOpensOf("", absl::OkStatus());
   EXPECT_EQ(index().ReadFileRow()->durable_cut, 1);
   EXPECT_TRUE(Commit(2).ok());
+}
+
+TEST_F(ClosedIndexTest, ARefusedOpenIsToldAsOne) {
+  CloseIt();
+  for (const int error : {EPERM, EACCES}) {
+    env_.FailOpensOf("d/index", ErrnoToStatus(error, "open d/index"));
+    const absl::Status refused = index().ReadFileRow().status();
+    EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("d/index"));
+  }
+  env_.FailOpensOf("", absl::OkStatus());
+  EXPECT_EQ(index().ReadFileRow()->durable_cut, 1);
 }
 
 TEST_F(ClosedIndexTest, ACopyThatWasPutInItsPlaceIsNotTakenForIt) {

@@ -163,7 +163,7 @@ class VersionIndex final : public ClosableIndex {
     return Create({vfs, tree, directory}, row, versions, generation);
   }
   // Errors: kNotFound there is none; kDataLoss it is damaged; kFailedPrecondition its format is
-  // newer.
+  // newer; kPermissionDenied the operating system refuses to open it.
   static absl::StatusOr<std::unique_ptr<VersionIndex>> Open(const IndexPlace& place,
                                                             IndexUse use = IndexUse::kWrite);
   static absl::StatusOr<std::unique_ptr<VersionIndex>> Open(const SqliteVfs& vfs, EnvTree& tree,
@@ -216,8 +216,9 @@ class VersionIndex final : public ClosableIndex {
   // nullopt: none. kDataLoss: a damaged row.
   absl::StatusOr<std::optional<SourceVersion>> SourceOf(VersionNumber version);
   absl::StatusOr<std::optional<SourceVersion>> ForkedFrom();
-  // The newest version that was promoted from the file of that id; 0: none.
-  absl::StatusOr<VersionNumber> LastPromotedFrom(const FileId& file_id);
+  // The newest version below `below` that was promoted from the file of that id; 0: none.
+  absl::StatusOr<VersionNumber> LastPromotedFrom(const FileId& file_id,
+                                                 VersionNumber below = INT64_MAX);
   // The last comparison with the local file; nullopt: there was none.
   absl::StatusOr<std::optional<CheckInfo>> LastCheck();
   absl::Status SetLastCheck(const CheckInfo& check);

@@ -112,13 +112,16 @@ absl::StatusOr<std::optional<SourceVersion>> VersionIndex::ForkedFrom() {
   return std::nullopt;
 }
 
-absl::StatusOr<VersionNumber> VersionIndex::LastPromotedFrom(const FileId& file_id) {
+absl::StatusOr<VersionNumber> VersionIndex::LastPromotedFrom(const FileId& file_id,
+                                                             VersionNumber below) {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(OpenAgain());
   H5M_ASSIGN_OR_RETURN(const bool there, HasSources());
   if (!there) return 0;
-  SqliteQuery query(*database_, "SELECT max(version) FROM source WHERE kind = ? AND file_id = ?");
-  query.Bind(static_cast<int64_t>(SourceKind::kPromotion)).BindBlob(View(file_id));
+  SqliteQuery query(*database_,
+                    "SELECT max(version) FROM source WHERE kind = ? AND file_id = ? "
+                    "AND version < ?");
+  query.Bind(static_cast<int64_t>(SourceKind::kPromotion)).BindBlob(View(file_id)).Bind(below);
   const VersionNumber found = query.Next() ? query.Int64(0) : 0;
   H5M_RETURN_IF_ERROR(query.status());
   return found;

@@ -352,6 +352,8 @@ TEST_F(VersionIndexTest, AVersionTellsOfItsSourceUntilItIsDropped) {
   Reopen();
   EXPECT_EQ(index_->GetVersion(3)->info.source, SourceOfKind(SourceKind::kPromotion, 3));
   EXPECT_EQ(*index_->LastPromotedFrom(FileId{9}), 3);
+  EXPECT_EQ(*index_->LastPromotedFrom(FileId{9}, 3), 2);
+  EXPECT_EQ(*index_->LastPromotedFrom(FileId{9}, 2), 0);
   EXPECT_EQ(*index_->LastPromotedFrom(FileId{8}), 0);
   EXPECT_FALSE(index_->ForkedFrom()->has_value());
   ASSERT_TRUE(index_->DropVersions({3}).ok());

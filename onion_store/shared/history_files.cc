@@ -52,12 +52,9 @@ void HistoryFiles::RemoveMark(std::string_view directory) const {
 }
 
 absl::Status HistoryFiles::MakeDirectories() const {
-  const uint32_t mode_bits = DirectoryMode(context_->options);
-  for (size_t slash = name_.find('/'); slash != std::string::npos;
-       slash = name_.find('/', slash + 1)) {
-    absl::Status made = tree().MakeDirectory(name_.substr(0, slash), mode_bits);
-    if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
-  }
+  // Ends with the history's directory, which keeps those above from being empty.
+  NameDirectories::Use use(context_->name_directories, name_);
+  H5M_RETURN_IF_ERROR(use.Make(DirectoryMode(context_->options)));
   absl::Status made = tree().MakeDirectory(directory_, 0700);
   return absl::IsAlreadyExists(made) ? absl::OkStatus() : made;
 }

@@ -12,6 +12,7 @@
 #include "base/env.h"
 #include "base/machine.h"
 #include "onion_store/disk/durable_names.h"
+#include "onion_store/disk/name_directories.h"
 #include "onion_store/disk/sqlite_vfs.h"
 #include "onion_store/shared/background.h"
 #include "onion_store/shared/history_stops.h"
@@ -72,6 +73,7 @@ struct StoreContext {
   SqliteVfs vfs;
   TokenSource tokens;
   DurableNames durable_names;
+  NameDirectories name_directories{*tree, durable_names};
   HistoryStops history_stops;
   // The largest head here: whole pages, as a head is written in whole pages.
   uint64_t head_bytes_max() const { return file_sizes.bytes / kPageBytesMax * kPageBytesMax; }

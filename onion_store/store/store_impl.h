@@ -108,8 +108,9 @@ class StoreImpl final : public Store, public StoreHealth {
   void ForgetOwners(absl::Span<const std::string> names);
   void TellOfOwners(absl::Span<const std::string> names);
   absl::Status DropNothing(const std::string& name);
-  // kAlreadyExists. Also makes the directories above it.
-  absl::Status PrepareTarget(const std::string& name);
+  // kAlreadyExists. Also makes the directories above it, whose `use` must live until the name is
+  // there.
+  absl::Status PrepareTarget(const std::string& name, NameDirectories::Use& use);
   // A relocation that has begun is finished here, at the next call of this kind, or at the next
   // start.
   absl::Status Relocate(Relocation relocation);

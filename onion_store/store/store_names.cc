@@ -103,7 +103,7 @@ absl::Status StoreImpl::DropNothing(const std::string& name) {
   return absl::OkStatus();
 }
 
-absl::Status StoreImpl::PrepareTarget(const std::string& name) {
+absl::Status StoreImpl::PrepareTarget(const std::string& name, NameDirectories::Use& use) {
   EnvTree& tree = *context_->tree;
   for (const std::string& taken : {name, HistoryOf(name)}) {
     const auto there = tree.Stat(taken);
@@ -111,13 +111,12 @@ absl::Status StoreImpl::PrepareTarget(const std::string& name) {
     if (!absl::IsNotFound(there.status())) return there.status();
   }
   H5M_RETURN_IF_ERROR(DropNothing(name));
-  const uint32_t mode_bits = DirectoryMode(context_->options);
+  // A move that has begun may be finished long after, and needs them then.
+  use.Keep();
+  H5M_RETURN_IF_ERROR(use.Make(DirectoryMode(context_->options)));
   for (size_t slash = name.find('/'); slash != std::string::npos;
        slash = name.find('/', slash + 1)) {
-    const std::string directory = name.substr(0, slash);
-    absl::Status made = tree.MakeDirectory(directory, mode_bits);
-    if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
-    H5M_RETURN_IF_ERROR(context_->durable_names.Sync(tree, directory));
+    H5M_RETURN_IF_ERROR(context_->durable_names.Sync(tree, name.substr(0, slash)));
   }
   return absl::OkStatus();
 }
@@ -215,7 +214,8 @@ absl::Status StoreImpl::Move(std::string_view name, std::string_view new_name) {
   const absl::Cleanup tell = [&] { TellOfOwners(names); };  // once they are not reserved any more
   H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, names));
   H5M_RETURN_IF_ERROR(Vacate(from, Damaged::kRefuse, StrCat(from, " was moved to ", to)).status());
-  H5M_RETURN_IF_ERROR(PrepareTarget(to));
+  NameDirectories::Use use(context_->name_directories, to);
+  H5M_RETURN_IF_ERROR(PrepareTarget(to, use));
   const absl::Cleanup forget = [&] { ForgetOwners(names); };
   H5M_RETURN_IF_ERROR(Relocate(
       {NewRemovalId(context_->env.Now()), {{HistoryOf(from), HistoryOf(to)}, {from, to}}}));
@@ -276,7 +276,8 @@ absl::StatusOr<std::string> StoreImpl::Undelete(std::string_view removal_id,
         StrCat(removed.name, " was removed, and its retention ended at ",
                absl::FormatTime(absl::RFC3339_sec, removed.expires, absl::UTCTimeZone())));
   }
-  H5M_RETURN_IF_ERROR(PrepareTarget(to));
+  NameDirectories::Use use(context_->name_directories, to);
+  H5M_RETURN_IF_ERROR(PrepareTarget(to, use));
   const absl::Cleanup forget = [&] { ForgetOwners({&to, 1}); };
   H5M_RETURN_IF_ERROR(
       Relocate({NewRemovalId(context_->env.Now()),

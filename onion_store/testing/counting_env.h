@@ -121,6 +121,9 @@ class CountingEnv final : public Env {
       return tree_->Lock(name, kind);
     }
     absl::StatusOr<uint64_t> FreeBytes() override { return tree_->FreeBytes(); }
+    absl::StatusOr<bool> CanShare(EnvFile& from) override {
+      return tree_->CanShare(*static_cast<File&>(from).file_);
+    }
 
    private:
     std::unique_ptr<EnvTree> tree_;

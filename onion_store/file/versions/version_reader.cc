@@ -251,6 +251,25 @@ absl::StatusOr<uint64_t> VersionReaderImpl::CopyTo(EnvFile& out, const IsCancell
   }
 }
 
+absl::StatusOr<uint64_t> VersionReaderImpl::BytesToCopy(const IsCancelled& is_cancelled) {
+  uint64_t bytes = 0;
+  for (uint64_t at = 0;;) {
+    if (is_cancelled != nullptr && is_cancelled())
+      return absl::CancelledError("the caller has gone");
+    H5M_ASSIGN_OR_RETURN(const Extent data, NextData(at));
+    if (data.length == 0) return bytes;
+    // CopyTo() writes whole pages.
+    const uint64_t from = std::max(at, RoundDown(data.offset, page_size_bytes_));
+    at = std::min(RoundUp(data.end(), page_size_bytes_), info_.size_bytes);
+    bytes += at - from;
+  }
+}
+
+absl::StatusOr<bool> VersionReaderImpl::CanShareIn(EnvTree& tree) {
+  if (!layers_.empty()) return false;
+  return tree.CanShare(*generation_->head);
+}
+
 absl::StatusOr<uint64_t> VersionReaderImpl::CopyPages(EnvFile& out, uint64_t offset,
                                                       std::string_view bytes,
                                                       const std::vector<bool>* shared) {

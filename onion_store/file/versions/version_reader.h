@@ -94,6 +94,11 @@ class VersionReaderImpl final : public VersionReader {
   // that differ are written. Each page is read and checked. The caller syncs. Errors as Read(), and
   // kCancelled.
   absl::StatusOr<uint64_t> CopyTo(EnvFile& out, const IsCancelled& is_cancelled = nullptr);
+  // At most so many bytes are written by CopyTo() to a file that shares no blocks: all but holes.
+  // Reads no page. Errors as NextData(), and kCancelled.
+  absl::StatusOr<uint64_t> BytesToCopy(const IsCancelled& is_cancelled);
+  // Whether CopyTo() can share blocks with a new file of `tree`. Errors as EnvTree::CanShare().
+  absl::StatusOr<bool> CanShareIn(EnvTree& tree);
 
  private:
   // Fills `out` with whole pages from `first` on. Sets `head_only`, one entry for each page: true
