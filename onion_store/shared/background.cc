@@ -165,7 +165,8 @@ bool Background::WaitIdle(absl::Time horizon, absl::Duration timeout) {
   while (thread_count_ == 0 && RunDue()) continue;
   absl::Time deadline = absl::Now() + timeout;
   absl::MutexLock lock(&mutex_);
-  while (!IsIdle(horizon)) {
+  // A run that ends meanwhile may make its worker due at once: that is after `horizon`.
+  while (!IsIdle(std::max(horizon, env_.Now()))) {
     if (changed_.WaitWithDeadline(&mutex_, deadline)) return false;
   }
   return true;

@@ -64,7 +64,8 @@ class Background {
             BackgroundPool pool = BackgroundPool::kDurable);
   // Runs one worker that is due, in the calling thread. False: none is due.
   bool RunDue();
-  // Waits until no worker runs and none is due before `horizon`. False: `timeout` has passed.
+  // Waits until no worker runs and none is due, nor will be before `horizon`. False: `timeout` has
+  // passed.
   bool WaitIdle(absl::Time horizon, absl::Duration timeout);
   // Around fork(2): waits until no worker runs, and lets none begin until ParentAfterFork(). False:
   // a worker still ran after `timeout`.

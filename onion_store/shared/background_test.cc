@@ -43,6 +43,25 @@ struct Caller final : BackgroundWorker {
   const std::function<BackgroundTimes(BackgroundPool)> run;
 };
 
+// As a cut that has become durable, and is to be applied at once.
+TEST(BackgroundTest, WorkThatARunLeavesForTheOtherPoolIsWaitedFor) {
+  constexpr int kRounds = 2000;
+  for (const int threads : {1, 2}) {
+    Background background(threads);
+    for (int round = 0; round < kRounds; ++round) {
+      auto is_applied = std::make_shared<std::atomic<bool>>(false);
+      auto worker = std::make_shared<Caller>([is_applied](BackgroundPool pool) {
+        if (pool == BackgroundPool::kDurable) return BackgroundTimes{.apply = absl::Now()};
+        *is_applied = true;
+        return BackgroundTimes();
+      });
+      background.Post(worker, absl::InfinitePast());
+      ASSERT_TRUE(background.WaitIdle(absl::Now(), kPatience));
+      ASSERT_TRUE(*is_applied) << "round " << round << " with " << threads << " threads";
+    }
+  }
+}
+
 class HangingTest : public testing::TestWithParam<BackgroundPool> {
  protected:
   ~HangingTest() override { EndHanging(); }
