@@ -242,11 +242,43 @@ def test_a_local_file_is_never_written(fits, visitor):
     before = local.read_bytes()
     status, body = visitor.post("/api/changes", {"what": "restore", "file": "local.h5", "version": "1", "path": "/x",
                                                  "preview": True})
-    assert status in (403, 409, 422) and body["message"], (status, body)
+    assert status == 409 and str(local) in body["message"], (status, body)
     status, body = visitor.post("/api/changes", {"what": "restore", "file": "local.h5", "version": "1", "path": "/x",
                                                  "expected": newest(visitor, "local.h5")})
-    assert status in (403, 409, 422) and body["message"], (status, body)
+    assert status == 409 and str(local) in body["message"], (status, body)
     assert local.read_bytes() == before and newest(visitor, "local.h5") == "2"
+
+
+FAILING = """
+    import asyncio
+    from aiohttp import web
+    from aiohttp.test_utils import TestClient, TestServer
+    from h5mirror.web._guard import Guard
+    from h5mirror.web._sessions import Sessions
+    from h5mirror.web._settings import Settings
+
+    async def unreadable(request):
+        raise PermissionError(13, "Permission denied", "/data/run.h5")
+
+    async def broken(request):
+        raise KeyError("x")
+
+    async def ask():
+        app = web.Application(middlewares=[Guard(Settings(server="h:1", http="http://h:1"), Sessions()).middleware])
+        app.add_routes([web.get("/unreadable", unreadable), web.get("/broken", broken)])
+        async with TestClient(TestServer(app)) as client:
+            for path in ("/unreadable", "/broken"):
+                answer = await client.get(path)
+                print(answer.status, (await answer.json())["message"])
+
+    asyncio.run(ask())
+"""
+
+
+def test_a_failure_of_the_page_itself_is_told_in_words(fits):
+    unreadable, broken = fits.py(FAILING).splitlines()
+    assert unreadable == "409 /data/run.h5 cannot be read here: Permission denied"
+    assert broken.startswith("500 this page has failed")
 
 
 @pytest.mark.parametrize("given, expected", [
