@@ -300,10 +300,11 @@ def test_a_version_gets_a_tag_and_a_file_is_rolled_back_by_keyboard(chromium, fi
 
 def test_who_may_only_look_sees_no_button_that_changes(chromium, web):  # noqa: F811
     with visit(chromium, web) as there:
-        there.page.route("**/api/rights", lambda route: route.fulfill(json={"rights": ["read"]}))
+        there.page.route("**/api/rights*", lambda route: route.fulfill(json={"rights": ["read"]}))
         there.page.goto(web.origin + "/files/run.h5?version=1")
         there.page.get_by_role("link", name="Download version 1").wait_for()
         there.page.get_by_role("tree").wait_for()
+        there.page.get_by_text("To change tags you need the right write to this file").wait_for()
         for name in ("Tag version", "Roll back", "Restore"):
             assert there.page.get_by_role("button", name=name).count() == 0
 

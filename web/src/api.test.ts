@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 
-import { ApiError, file, files, onSignedOut, quoted, signIn, signOut } from './api';
+import { ApiError, file, files, onSignedOut, quoted, rights, signIn, signOut } from './api';
 import { answer, summaryOf } from './testing/samples';
 
 afterEach(() => {
@@ -32,6 +32,16 @@ test('all files come, those that are mirrored with their states', async () => {
 test('a list that does not end is cut off, and says so', async () => {
   vi.stubGlobal('fetch', () => Promise.resolve(answer({ files: [summaryOf('a')], next_page_token: 'more' })));
   expect((await files(signal)).isWhole).toBe(false);
+});
+
+test('rights are asked for the file, whatever is in its name', async () => {
+  const asked: string[] = [];
+  vi.stubGlobal('fetch', (path: string) => {
+    asked.push(path);
+    return Promise.resolve(answer({ rights: ['read'] }));
+  });
+  expect(await rights('a b&c.h5', signal)).toEqual(['read']);
+  expect(asked).toEqual(['/api/rights?file=a+b%26c.h5']);
 });
 
 test('an error has the words of the server', async () => {

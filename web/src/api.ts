@@ -161,9 +161,9 @@ export async function blame(file: string, path: string, signal: AbortSignal): Pr
   return ((await find('blame', { file, path }, signal)) as { attributes: Blamed[] }).attributes;
 }
 
-// Those that the visitor has at most: a table may allow less for one file.
-export async function rights(signal: AbortSignal): Promise<string[]> {
-  return ((await call('/api/rights', { signal })) as { rights: string[] }).rights;
+// Those that the visitor has to the file.
+export async function rights(file: string, signal: AbortSignal): Promise<string[]> {
+  return ((await find('rights', { file }, signal)) as { rights: string[] }).rights;
 }
 
 // Of a dataset, or of a block of it.

@@ -273,7 +273,8 @@ class Web:
         calls: dict[str, Callable[[Session], Awaitable[dict[str, Any]]]] = {
             "diff": lambda session: findings.diff(session, file, query.get("old", ""), query.get("new", "")),
             "history": lambda session: findings.history(session, file, path),
-            "blame": lambda session: findings.blame(session, file, path), "rights": findings.rights}
+            "blame": lambda session: findings.blame(session, file, path),
+            "rights": lambda session: findings.rights(session, file)}
         return await self._told(request, calls[request.match_info["find"]])
 
     async def _change(self, request: web.Request) -> web.StreamResponse:
