@@ -68,13 +68,13 @@ test('a session that has ended is told', async () => {
 });
 
 test('a sign-out has the value that the sign-in brought', async () => {
-  const sent: RequestInit[] = [];
-  vi.stubGlobal('fetch', (_path: string, init: RequestInit) => {
-    sent.push(init);
-    return Promise.resolve(answer({ signed_in: true, csrf: 'value', server: 'node7', login: '' }));
+  const sent: (RequestInit & { path: string })[] = [];
+  vi.stubGlobal('fetch', (path: string, init: RequestInit) => {
+    sent.push({ ...init, path });
+    return Promise.resolve(answer({ signed_in: true, csrf: 'value', server: 'node7', login: '', url: 'https://sso.example/out' }));
   });
   await signIn({ token: 'secret' });
-  await signOut();
+  expect((await signOut()).url).toBe('https://sso.example/out');
   expect(sent[0]?.body).toBe('{"token":"secret"}');
-  expect(sent[1]).toMatchObject({ method: 'DELETE', headers: { 'X-H5mirror-CSRF': 'value' } });
+  expect(sent[1]).toMatchObject({ path: '/api/logout', method: 'POST', headers: { 'X-H5mirror-CSRF': 'value' } });
 });

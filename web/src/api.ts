@@ -101,8 +101,11 @@ export async function finishLogin(answer: URLSearchParams): Promise<Session & { 
   return done;
 }
 
-export async function signOut(): Promise<Session> {
-  return asSession(await call('/api/session', { method: 'DELETE', headers: { 'X-H5mirror-CSRF': csrf } }));
+// `url`: where the browser then ends its login at the issuer; '': nowhere.
+export async function signOut(): Promise<Session & { url: string }> {
+  const done = (await post('/api/logout', {})) as Session & { url: string };
+  asSession(done);
+  return done;
 }
 
 async function pages(query: string, signal: AbortSignal): Promise<{ files: FileSummary[]; isWhole: boolean }> {
