@@ -72,6 +72,22 @@ bool IsMirroredAs(const RestoreTarget& target, const v1::FileStatus& status) {
   });
 }
 
+// The user gave the name of a server's file, so a bare code of the local disk would mislead: "no
+// right" and "unreachable" would be taken for the server's.
+bool IsOfTheDisk(const absl::Status& status) {
+  return absl::IsPermissionDenied(status) || absl::IsInvalidArgument(status) ||
+         absl::IsUnavailable(status) || absl::IsInternal(status) ||
+         absl::IsResourceExhausted(status);
+}
+
+absl::Status HiddenOrigin(const RestoreSource& source, std::string_view why) {
+  return absl::FailedPreconditionError(
+      StrCat(source.file.name, " is the mirror of ", source.status.origin().path(),
+             ", which you cannot look at (", why,
+             "), and a change on the server would part the two: let a user restore it who may "
+             "write that file, or give a file with --into"));
+}
+
 // Of a file that was named as the server has it.
 absl::StatusOr<RestoreTarget> TargetOfName(const RestoreSource& source) {
   const v1::Origin& origin = source.status.origin();
@@ -85,16 +101,12 @@ absl::StatusOr<RestoreTarget> TargetOfName(const RestoreSource& source) {
   }
   std::error_code unknown;
   const bool is_there = fs::exists(origin.path(), unknown);
-  if (unknown) {
-    return absl::FailedPreconditionError(
-        StrCat(source.file.name, " is the mirror of ", origin.path(),
-               ", which you cannot look at (", unknown.message(),
-               "), and a change on the server would part the two: let a user restore it who may "
-               "write that file, or give a file with --into"));
-  }
+  if (unknown) return HiddenOrigin(source, unknown.message());
   if (!is_there) return OnServer(source);
-  H5M_ASSIGN_OR_RETURN(RestoreTarget target, LocalTarget(origin.path()));
-  if (IsMirroredAs(target, source.status)) return target;
+  absl::StatusOr<RestoreTarget> target = LocalTarget(origin.path());
+  if (IsOfTheDisk(target.status())) return HiddenOrigin(source, ToStd(target.status().message()));
+  H5M_RETURN_IF_ERROR(target.status());
+  if (IsMirroredAs(*target, source.status)) return target;
   return absl::FailedPreconditionError(
       StrCat(source.file.name, " was written from ", origin.path(),
              ", but the file that is there now is not the one that the server mirrors: nothing was "

@@ -79,6 +79,17 @@ TEST_F(RestoreEndsTest, ALocalFileThatCannotBeLookedAtIsNotPartedFromItsMirror) 
   EXPECT_THAT(std::string(refused.message()), HasSubstr("which you cannot look at"));
 }
 
+// As behind Landlock, or where the record is another user's. Root may read every file, but not
+// this.
+TEST_F(RestoreEndsTest, ALocalRecordThatCannotBeReadIsRefusedInWords) {
+  Write("a.h5", Hdf5Bytes(2000));
+  std::filesystem::create_directories(RecordPath(Path("a.h5")));
+  const absl::Status refused = FindRestoreTarget(Source(*LocalOrigin(Path("a.h5"))), "").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("which you cannot look at"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr(RecordPath(Path("a.h5")).string()));
+}
+
 TEST_F(RestoreEndsTest, AnyLocalFileCanBeTheTarget) {
   const auto fresh = FindRestoreTarget(Source({}), Path("new.h5"));
   ASSERT_TRUE(fresh.ok());

@@ -46,6 +46,7 @@ constexpr Flag kFlags[] = {
     {"--oidc-issuer", true,
      "URL of the issuer of the site's single sign-on: visitors log in there"},
     {"--oidc-client-id", true, "the page's name at the issuer"},
+    {"--oidc-client-secret", true, "@FILE with its secret there, if it is a confidential client"},
     {"--oidc-scope", true, "the scope to request (openid offline_access)"},
     {"--oidc-id-token", false, "the server takes the ID token, not the access token"},
     {"--oidc-ca", true, "PEM of the CA of the issuer (default: those of the system)"},

@@ -244,6 +244,33 @@ def test_a_lost_object_comes_back_once_it_was_shown_what_would_change(chromium, 
         wait_until(lambda: "4711" in there.page.locator(".h5web").inner_text(), "the object is not back", 60)
 
 
+PREVIEW = {"expected": "3", "says": "A new version would be made, with " + "/long" * 40 + " of version 1.", "restore": {
+    "action": "would_replace", "kind": "dataset", "old_kind": "group", "path": "/long" * 40, "into": "changes.h5", "objects": 1,
+    "attributes": 2, "bytes": 4096, "old_objects": 3, "old_bytes": 8192, "from_version": 1, "version": 0, "lost_references": 0,
+    "notes": ["2 references of other objects lead to nothing afterwards."]}}
+
+
+@pytest.mark.parametrize("screen", [PHONE, {"width": 1280, "height": 800}])
+def test_a_preview_stands_below_its_button_over_the_full_width(chromium, web, screen):  # noqa: F811
+    with visit(chromium, web, "/files/changes.h5?version=1&path=/lab/d", viewport=screen) as there:
+        there.page.route("**/api/changes", lambda route: route.fulfill(json=PREVIEW))
+        there.page.get_by_role("tab", name="Heatmap").wait_for(state="attached")
+        one = there.page.get_by_role("region", name="One object")
+        one.get_by_label("Path").fill("/long" * 40)
+        one.get_by_label("Replace what is there now").check()
+        one.get_by_role("button", name="Restore").click()
+        shown = one.get_by_role("group", name="what would change")
+        shown.get_by_role("button", name="Cancel").wait_for()
+        button, preview, row = (each.bounding_box() for each in (one.get_by_role("button", name="of version 1…"), shown, one))
+        assert preview["y"] >= button["y"] + button["height"], (button, preview)
+        assert abs(preview["x"] - row["x"]) < 1 and abs(preview["width"] - row["width"]) < 1, (preview, row)
+        for part in (*shown.get_by_role("button").all(), *shown.get_by_role("listitem").all()):
+            box = part.bounding_box()
+            assert box["x"] >= row["x"] and box["x"] + box["width"] <= row["x"] + row["width"] + 1, (box, row)
+        assert there.overhang() <= 0
+        assert there.barriers() == []
+
+
 def test_a_version_gets_a_tag_and_a_file_is_rolled_back_by_keyboard(chromium, fits, web):  # noqa: F811
     fits.py("""
     for n in (1, 2):
@@ -273,10 +300,11 @@ def test_a_version_gets_a_tag_and_a_file_is_rolled_back_by_keyboard(chromium, fi
 
 def test_who_may_only_look_sees_no_button_that_changes(chromium, web):  # noqa: F811
     with visit(chromium, web) as there:
-        there.page.route("**/api/rights", lambda route: route.fulfill(json={"rights": ["read"]}))
+        there.page.route("**/api/rights*", lambda route: route.fulfill(json={"rights": ["read"]}))
         there.page.goto(web.origin + "/files/run.h5?version=1")
         there.page.get_by_role("link", name="Download version 1").wait_for()
         there.page.get_by_role("tree").wait_for()
+        there.page.get_by_text("To change tags you need the right write to this file").wait_for()
         for name in ("Tag version", "Roll back", "Restore"):
             assert there.page.get_by_role("button", name=name).count() == 0
 

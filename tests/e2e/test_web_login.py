@@ -53,13 +53,23 @@ class Lab:
         self.fits.py(FILE.replace("{token}", str(secret)))
         self.robot = made.out.strip()
         self.page = self.start()
-        self.issuer.redirects = [self.page.origin + "/login"]
         settled = self.page.visitor(token=self.robot)
         for user in ("anna", "bob"):
             wait_for_version(settled, f"{user}%2Fa.h5", 1)
 
     def start(self, *options) -> WebPage:
-        return WebPage(self.fits, "--shared", "--oidc-issuer", self.issuer.url, "--oidc-client-id", PAGE, *options)
+        page = WebPage(self.fits, "--shared", "--oidc-issuer", self.issuer.url, "--oidc-client-id", PAGE, *options)
+        self.issuer.redirects.append(page.origin + "/login")
+        return page
+
+    def start_with_secret(self, secret: str) -> WebPage:
+        """As a confidential client. What it tells the issuer is in no file any more."""
+        file = self.site.directory / "client.secret"
+        file.touch(mode=0o600)
+        file.write_text(secret + "\n")
+        page = self.start("--oidc-client-secret", f"@{file}")
+        file.unlink()
+        return page
 
     def close(self) -> None:
         self.site.close()
@@ -80,6 +90,8 @@ def right_issuer(lab):
     """Whatever a test before made of it."""
     lab.issuer.user, lab.issuer.audience, lab.issuer.lifetime = "anna", "h5mirror", 600
     lab.issuer.id_claims, lab.issuer.id_key, lab.issuer.is_down = {}, None, False
+    lab.issuer.secret, lab.issuer.way, lab.issuer.more_metadata = None, "client_secret_basic", {}
+    lab.issuer.sign_outs.clear()
 
 
 class Person(Visitor):
@@ -114,6 +126,9 @@ class Person(Visitor):
 
     def log_in(self, to: object = "/") -> tuple[int, dict]:
         return self.finish(self.come_back(self.begin(to)))
+
+    def log_out(self, **headers: str) -> tuple[int, dict]:
+        return self.post("/api/logout", {}, **headers)
 
     def names(self) -> list[str]:
         return [each["name"] for each in self.json("/api/files")["files"]]
@@ -242,12 +257,112 @@ def test_a_session_ends_with_a_token_that_cannot_be_renewed(lab):
 
 def test_the_server_gets_the_id_token_where_the_page_is_told_so(lab):
     page = lab.start("--oidc-id-token")
-    lab.issuer.redirects.append(page.origin + "/login")
     lab.issuer.audience = "other"  # of access tokens, which the server would refuse
     lab.issuer.id_claims = {"aud": [PAGE, "h5mirror"], "azp": PAGE}
     person = Person(page)
     assert person.log_in()[0] == 200
     assert (person.names(), person.of("anna")) == (["anna/a.h5"], {"of": "anna"})
+
+
+# A confidential client.
+
+SECRET = "s:e%c+r e/t&="
+
+
+@pytest.mark.parametrize("way, ways", [
+    ("client_secret_basic", None), ("client_secret_basic", ["client_secret_post", "client_secret_basic"]),
+    ("client_secret_post", ["private_key_jwt", "client_secret_post"])])
+def test_a_secret_is_told_as_the_issuer_takes_it(lab, way, ways):
+    lab.issuer.secret, lab.issuer.way = SECRET, way
+    lab.issuer.more_metadata = {} if ways is None else {"token_endpoint_auth_methods_supported": ways}
+    page = lab.start_with_secret(SECRET)
+    person = Person(page)
+    assert person.log_in()[0] == 200
+    assert (person.names(), person.of("anna")) == (["anna/a.h5"], {"of": "anna"})
+    for pid in (page.process.pid, *page.workers()):
+        shown = Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
+        assert SECRET.encode() not in shown
+    assert SECRET not in page.process.out() + page.process.err()
+
+
+def test_a_renewal_tells_the_secret_too(lab):
+    lab.issuer.secret, lab.issuer.lifetime = SECRET, LIFE_S
+    person = Person(lab.start_with_secret(SECRET))
+    before = lab.issuer.refreshes
+    assert person.log_in()[0] == 200
+    wait_until(lambda: lab.issuer.refreshes > before, "no token is renewed by a client with a secret", LIFE_S)
+
+
+def test_a_wrong_secret_signs_nobody_in_and_is_not_told(lab):
+    lab.issuer.secret = SECRET
+    status, said = Person(lab.start_with_secret("another")).log_in()
+    assert status == 401 and "invalid_client" in said["message"] and "another" not in said["message"], said
+    status, said = Person(lab.page).log_in()  # Without one.
+    assert status == 401 and "invalid_client" in said["message"], said
+
+
+def test_an_issuer_that_takes_no_secret_is_told_before_anybody_logs_in(lab):
+    lab.issuer.more_metadata = {"token_endpoint_auth_methods_supported": ["private_key_jwt"]}
+    status, said = Person(lab.start_with_secret(SECRET)).post("/api/login", {})
+    assert status == 503 and "neither by client_secret_basic nor by client_secret_post" in said["message"], said
+
+
+@pytest.mark.parametrize("text, mode, words", [
+    (SECRET, 0o604, "every user may read or change it; run `chmod o-rwx"), (SECRET, 0o602, "every user may read or change it"),
+    ("", 0o600, "must have one line of visible ASCII"), ("two\nlines", 0o600, "must have one line of visible ASCII"),
+    ("é", 0o640, "must have one line of visible ASCII"), ("x" * 4097, 0o600, "must have one line of visible ASCII")])
+def test_a_file_that_holds_no_secret_is_refused_before_anything_starts(lab, tmp_path, text, mode, words):
+    file = tmp_path / "secret"
+    file.write_text(text, encoding="utf-8")
+    file.chmod(mode)
+    command = [FITS / "bin" / "python", "-m", "h5mirror", "web", "--server", "h:1", "--http", "http://h:1"]
+    done = lab.site.run([*command, "--oidc-issuer", lab.issuer.url, "--oidc-client-id", PAGE, "--oidc-client-secret", f"@{file}"],
+                        env=lab.fits.env())
+    assert done.code == 2 and words in done.err and "Traceback" not in done.err, done.describe()
+    assert SECRET not in done.err
+
+
+# Signing out.
+
+
+def with_sign_out(lab) -> WebPage:
+    lab.issuer.more_metadata = {"end_session_endpoint": f"{lab.issuer.url}/sign-out"}
+    return lab.start()
+
+
+def test_a_sign_out_forgets_the_session_and_names_the_issuer_s_place(lab):
+    person = Person(with_sign_out(lab))
+    assert person.log_in()[0] == 200
+    for wrong in ({"X_H5mirror_CSRF": "wrong"}, {"X_H5mirror_CSRF": ""}, {"Origin": "https://evil.example"}):
+        assert person.log_out(**wrong)[0] == 403
+    assert person.ask("/api/logout")[0] == 404  # A GET changes nothing.
+    assert person.names() == ["anna/a.h5"]
+    status, said = person.log_out()
+    assert (status, said["signed_in"], said["csrf"]) == (200, False, ""), said
+    place, _, query = said["url"].partition("?")
+    assert place == f"{lab.issuer.url}/sign-out"
+    assert dict(urllib.parse.parse_qsl(query)) == {"client_id": PAGE, "post_logout_redirect_uri": person.page.origin + "/"}
+    assert "eyJ" not in said["url"]  # No token, as addresses are kept.
+    assert person.refused("/api/files") == (401, "sign in")  # The old cookie counts no more.
+    assert person.log_out()[0] == 401
+
+
+def test_a_sign_out_goes_nowhere_without_a_place_or_a_login(lab):
+    person = Person(lab.page)  # This page knows no such place of its issuer.
+    assert person.log_in()[0] == 200
+    status, said = person.log_out()
+    assert (status, said["url"]) == (200, "")
+    holder = with_sign_out(lab).visitor(token=lab.robot)  # Whom no issuer knows.
+    status, said = holder.post("/api/logout", {})
+    assert (status, said["url"]) == (200, "")
+    assert holder.refused("/api/files") == (401, "sign in")
+
+
+def test_a_sign_out_never_leads_to_an_address_that_others_can_read(lab):
+    lab.issuer.more_metadata = {"end_session_endpoint": "http://sso.example/sign-out"}
+    person = Person(lab.start())
+    assert person.log_in()[0] == 200
+    assert person.log_out()[1]["url"] == ""
 
 
 def test_an_issuer_that_is_away_is_told_and_tokens_sign_in_as_before(lab):
@@ -274,6 +389,9 @@ def test_a_page_without_an_issuer_begins_no_login(lab):
 
 
 @pytest.mark.parametrize("options, words", [
+    (["--oidc-client-secret", "@x"], "stands beside --oidc-issuer"),
+    (["--oidc-issuer", "https://sso.example", "--oidc-client-id", "x", "--oidc-client-secret", "x"], "can read a command line"),
+    (["--oidc-issuer", "https://sso.example", "--oidc-client-id", "x", "--oidc-client-secret", "@/none"], "No such file"),
     (["--oidc-issuer", "http://sso.example"], "must be https://"), (["--oidc-client-id", "x"], "stands beside --oidc-issuer"),
     (["--oidc-issuer", "https://sso.example?x=1", "--oidc-client-id", "x"], "must be https://"),
     (["--oidc-issuer", "https://sso.example"], "--oidc-client-id: is needed"),
@@ -312,3 +430,19 @@ def test_in_a_browser_a_login_that_fails_is_told_and_can_be_tried_again(chromium
         there.page.get_by_role("link", name="anna/a.h5").wait_for()
         assert there.page.get_by_role("alert").count() == 0
         there.complaints = [each for each in there.complaints if "/authorize?" not in each and "401" not in each]
+
+
+def test_in_a_browser_a_sign_out_ends_the_login_at_the_issuer_too(chromium, lab):  # noqa: F811
+    with visit(chromium, with_sign_out(lab), "/", is_signed_in=False) as there:
+        there.page.get_by_role("button", name="Log in at").click()
+        there.page.get_by_role("link", name="anna/a.h5").wait_for()
+        with there.page.expect_navigation(url=there.origin + "/"):
+            there.page.get_by_role("button", name="Sign out").click()
+        there.page.get_by_role("button", name="Log in at").wait_for()
+        assert [each["client_id"] for each in lab.issuer.sign_outs] == [PAGE]
+        assert there.page.get_by_role("link", name="anna/a.h5").count() == 0
+        there.page.goto(there.origin + "/files/anna/a.h5")
+        there.page.get_by_role("button", name="Log in at").wait_for()
+        # The addresses of another site are those where the login is; a list that was asked for meanwhile is refused.
+        there.complaints = [each for each in there.complaints
+                            if not any(part in each for part in ("/authorize?", "/sign-out?", "401"))]

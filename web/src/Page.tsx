@@ -70,7 +70,13 @@ export function Page() {
   }, []);
 
   const leave = useCallback(() => {
-    signOut().then(setNow, (error: unknown) => setFailure(error instanceof Error ? error.message : 'unknown error'));
+    signOut().then(
+      (ended) => {
+        setNow(ended);
+        if (ended.url !== '') location.assign(ended.url);
+      },
+      (error: unknown) => setFailure(error instanceof Error ? error.message : 'unknown error'),
+    );
   }, []);
 
   return (

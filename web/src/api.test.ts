@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 
-import { ApiError, file, files, onSignedOut, quoted, signIn, signOut } from './api';
+import { ApiError, file, files, onSignedOut, quoted, rights, signIn, signOut } from './api';
 import { answer, summaryOf } from './testing/samples';
 
 afterEach(() => {
@@ -34,6 +34,16 @@ test('a list that does not end is cut off, and says so', async () => {
   expect((await files(signal)).isWhole).toBe(false);
 });
 
+test('rights are asked for the file, whatever is in its name', async () => {
+  const asked: string[] = [];
+  vi.stubGlobal('fetch', (path: string) => {
+    asked.push(path);
+    return Promise.resolve(answer({ rights: ['read'] }));
+  });
+  expect(await rights('a b&c.h5', signal)).toEqual(['read']);
+  expect(asked).toEqual(['/api/rights?file=a+b%26c.h5']);
+});
+
 test('an error has the words of the server', async () => {
   vi.stubGlobal('fetch', () => Promise.resolve(answer({ message: 'run.h5 does not exist' }, 404)));
   await expect(file('run.h5', signal)).rejects.toEqual(new ApiError(404, 'run.h5 does not exist'));
@@ -58,13 +68,13 @@ test('a session that has ended is told', async () => {
 });
 
 test('a sign-out has the value that the sign-in brought', async () => {
-  const sent: RequestInit[] = [];
-  vi.stubGlobal('fetch', (_path: string, init: RequestInit) => {
-    sent.push(init);
-    return Promise.resolve(answer({ signed_in: true, csrf: 'value', server: 'node7', login: '' }));
+  const sent: (RequestInit & { path: string })[] = [];
+  vi.stubGlobal('fetch', (path: string, init: RequestInit) => {
+    sent.push({ ...init, path });
+    return Promise.resolve(answer({ signed_in: true, csrf: 'value', server: 'node7', login: '', url: 'https://sso.example/out' }));
   });
   await signIn({ token: 'secret' });
-  await signOut();
+  expect((await signOut()).url).toBe('https://sso.example/out');
   expect(sent[0]?.body).toBe('{"token":"secret"}');
-  expect(sent[1]).toMatchObject({ method: 'DELETE', headers: { 'X-H5mirror-CSRF': 'value' } });
+  expect(sent[1]).toMatchObject({ path: '/api/logout', method: 'POST', headers: { 'X-H5mirror-CSRF': 'value' } });
 });

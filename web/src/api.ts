@@ -101,8 +101,11 @@ export async function finishLogin(answer: URLSearchParams): Promise<Session & { 
   return done;
 }
 
-export async function signOut(): Promise<Session> {
-  return asSession(await call('/api/session', { method: 'DELETE', headers: { 'X-H5mirror-CSRF': csrf } }));
+// `url`: where the browser then ends its login at the issuer; '': nowhere.
+export async function signOut(): Promise<Session & { url: string }> {
+  const done = (await post('/api/logout', {})) as Session & { url: string };
+  asSession(done);
+  return done;
 }
 
 async function pages(query: string, signal: AbortSignal): Promise<{ files: FileSummary[]; isWhole: boolean }> {
@@ -161,9 +164,9 @@ export async function blame(file: string, path: string, signal: AbortSignal): Pr
   return ((await find('blame', { file, path }, signal)) as { attributes: Blamed[] }).attributes;
 }
 
-// Those that the visitor has at most: a table may allow less for one file.
-export async function rights(signal: AbortSignal): Promise<string[]> {
-  return ((await call('/api/rights', { signal })) as { rights: string[] }).rights;
+// Those that the visitor has to the file.
+export async function rights(file: string, signal: AbortSignal): Promise<string[]> {
+  return ((await find('rights', { file }, signal)) as { rights: string[] }).rights;
 }
 
 // Of a dataset, or of a block of it.

@@ -60,6 +60,10 @@ class Issuer:
         self.id_claims: dict = {}  # in place of right ones
         self.id_key: Key | None = None
         self.code_answers: list[dict] = []  # those to the next questions for a code's tokens, in place of tokens
+        self.secret: str | None = None  # by which "page" proves to be itself; None: by nothing
+        self.way = "client_secret_basic"  # in which it does
+        self.more_metadata: dict = {}  # beside what the issuer says of itself
+        self.sign_outs: list[dict] = []  # what browsers came with
         self._codes: dict[str, dict] = {}
         self._lock = threading.Lock()
         self._refresh_tokens: set[str] = set()
@@ -110,6 +114,8 @@ class Issuer:
         path, _, query = request.path.partition("?")
         if path == "/authorize":
             return self._authorize(request, dict(urllib.parse.parse_qsl(query)))
+        if path == "/sign-out":
+            return self._sign_out(request, dict(urllib.parse.parse_qsl(query)))
         if path == "/keys":
             return self._answer(request, 200, json.loads(self.key_file.read_text()))
         if path != "/.well-known/openid-configuration":
@@ -117,14 +123,15 @@ class Issuer:
         self._answer(request, 200, {"issuer": self.url, "token_endpoint": f"{self.url}/token",
                                     "authorization_endpoint": f"{self.url}/authorize", "jwks_uri": f"{self.url}/keys",
                                     "authorization_response_iss_parameter_supported": True,
-                                    "device_authorization_endpoint": f"{self.url}/device"})
+                                    "device_authorization_endpoint": f"{self.url}/device", **self.more_metadata})
 
     def _post(self, request, fields: dict) -> None:
         if self.is_down:
             return self._answer(request, 503, {})
-        if fields.get("grant_type") == "authorization_code" and fields.get("client_id") == PAGE:
+        client = self._client_of(request, fields)
+        if fields.get("grant_type") == "authorization_code" and client == PAGE:
             return self._tokens_for_code(request, fields)
-        if fields.get("client_id") not in (CLIENT, PAGE):
+        if client not in (CLIENT, PAGE):
             return self._answer(request, 401, {"error": "invalid_client"})
         if request.path == "/device":
             return self._answer(request, 200, {
@@ -137,6 +144,23 @@ class Issuer:
         if fields.get("grant_type") == "refresh_token":
             return self._refresh(request, fields.get("refresh_token"))
         self._answer(request, 400, {"error": "invalid_grant"})
+
+    def _client_of(self, request, fields: dict) -> str | None:
+        """None: it does not prove to be one, or not in the one way that is allowed to it."""
+        if self.secret is None or fields.get("client_id") == CLIENT:
+            return fields.get("client_id")
+        pair = f"{urllib.parse.quote_plus(PAGE)}:{urllib.parse.quote_plus(self.secret)}"
+        given = request.headers.get("Authorization"), fields.get("client_secret")
+        expected = {"client_secret_basic": ("Basic " + base64.b64encode(pair.encode()).decode(), None),
+                    "client_secret_post": (None, self.secret)}[self.way]
+        return PAGE if given == expected else None
+
+    def _sign_out(self, request, asked: dict) -> None:
+        self.sign_outs.append(asked)
+        request.send_response(302)
+        request.send_header("Location", asked["post_logout_redirect_uri"])
+        request.send_header("Content-Length", "0")
+        request.end_headers()
 
     def _authorize(self, request, asked: dict) -> None:
         """As if the user had a session at the issuer, and had agreed before."""

@@ -18,8 +18,6 @@ import { advice, bytes, moment } from '../words';
 // h5web is ten times as large as the rest of the page.
 const Viewer = lazy(() => import('../parts/Viewer'));
 
-const NONE: readonly string[] = [];
-
 export function FilePage({ route }: { route: Extract<Route, { page: 'file' }> }) {
   const { name, version, path } = route;
   const news = useNews(name);
@@ -27,8 +25,8 @@ export function FilePage({ route }: { route: Extract<Route, { page: 'file' }> })
   const status = news.status ?? first.status;
   const history = useVersions(name, news.versions);
   const { reload } = history;
-  const allowed = useAsked(askRights);
-  const rights = allowed.value ?? NONE;
+  const askAllowed = useCallback((signal: AbortSignal) => askRights(name, signal), [name]);
+  const allowed = useAsked(askAllowed);
   const [looked] = useState(() => new Looked(path));
   const [changed, setChanged] = useState('');
   const onChanged = useCallback(
@@ -66,7 +64,7 @@ export function FilePage({ route }: { route: Extract<Route, { page: 'file' }> })
           name={name}
           version={version}
           about={history.versions.find((each) => each.version === version)}
-          rights={rights}
+          rights={allowed.value}
           isNewest={version === history.versions[0]?.version}
           onChanged={onChanged}
         />
@@ -84,7 +82,7 @@ export function FilePage({ route }: { route: Extract<Route, { page: 'file' }> })
         name={name}
         version={version}
         looked={looked}
-        mayWrite={rights.includes('write')}
+        rights={allowed.value}
         onChoose={choose}
         onChanged={onChanged}
       />

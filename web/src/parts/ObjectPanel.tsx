@@ -7,18 +7,19 @@ import type { Looked } from '../looked';
 import { moment } from '../words';
 import { ChangeFlow } from './ChangeFlow';
 import { Failure } from './Failure';
+import { MissingRight } from './MissingRight';
 
 interface Props {
   name: string;
   version: string; // that is shown; '': the live file
   looked: Looked; // the object that the viewer has shown last
-  mayWrite: boolean;
+  rights: readonly string[] | undefined; // to the file; undefined: not known yet
   onChoose: (version: string) => void;
   onChanged: (says: string) => void;
 }
 
 // One object over all versions, and back from the one that is shown.
-export function ObjectPanel({ name, version, looked, mayWrite, onChoose, onChanged }: Props) {
+export function ObjectPanel({ name, version, looked, rights, onChoose, onChanged }: Props) {
   const [typed, setTyped] = useState<string>(); // undefined: as the viewer has it
   const [asked, setAsked] = useState('');
   const [isReplaced, setReplaced] = useState(false);
@@ -40,7 +41,8 @@ export function ObjectPanel({ name, version, looked, mayWrite, onChoose, onChang
           Show its history
         </button>
       </form>
-      {mayWrite && version !== '' && path !== '/' && path.startsWith('/') && (
+      {version !== '' && <MissingRight rights={rights} right="write" to="restore an object" />}
+      {rights?.includes('write') === true && version !== '' && path !== '/' && path.startsWith('/') && (
         <div className="search">
           <input
             type="checkbox"

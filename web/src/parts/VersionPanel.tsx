@@ -3,19 +3,20 @@ import { useState } from 'react';
 import { bytesUrl } from '../api';
 import type { Version } from '../model';
 import { ChangeFlow } from './ChangeFlow';
+import { MissingRight } from './MissingRight';
 
 interface Props {
   name: string;
   version: string;
   about: Version | undefined; // undefined: it is not among those that were loaded
-  rights: readonly string[];
+  rights: readonly string[] | undefined; // to the file; undefined: not known yet
   isNewest: boolean;
   onChanged: (says: string) => void;
 }
 
 const TAG = /^(?![0-9]+$)[A-Za-z0-9._-]{1,100}$/;
 
-// What can be done with the version that is shown. What the visitor may never do is not there.
+// What can be done with the version that is shown. What the visitor may not do is not there, and it says why.
 export function VersionPanel({ name, version, about, rights, isNewest, onChanged }: Props) {
   const [tag, setTag] = useState('');
   const [comment, setComment] = useState('');
@@ -26,7 +27,8 @@ export function VersionPanel({ name, version, about, rights, isNewest, onChanged
           Download version {version}
         </a>
       </p>
-      {rights.includes('write') && (
+      <MissingRight rights={rights} right="write" to="change tags" />
+      {rights?.includes('write') === true && (
         <>
           <div className="search">
             <label htmlFor="tag">Tag</label>
@@ -52,7 +54,8 @@ export function VersionPanel({ name, version, about, rights, isNewest, onChanged
           ))}
         </>
       )}
-      {rights.includes('restore') && !isNewest && (
+      {!isNewest && <MissingRight rights={rights} right="restore" to="roll back to this version" />}
+      {rights?.includes('restore') === true && !isNewest && (
         <div className="search">
           <label htmlFor="comment">Comment</label>
           <input id="comment" value={comment} maxLength={1000} onChange={(event) => setComment(event.target.value)} />

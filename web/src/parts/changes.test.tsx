@@ -66,8 +66,8 @@ test('a restore that is refused says why, and how it is done elsewhere', async (
   expect(screen.getByText(/^h5mirror/).textContent).toBe("h5mirror restore 'it'\\''s.h5@1:/a b' --replace");
 });
 
-test('what a visitor may not do is not there', () => {
-  const panel = (rights: string[]) => (
+test('what a visitor may not do is not there, and the missing right is named', () => {
+  const panel = (rights: string[] | undefined) => (
     <VersionPanel
       name="run.h5"
       version="1"
@@ -77,13 +77,36 @@ test('what a visitor may not do is not there', () => {
       onChanged={nothing}
     />
   );
-  const { rerender } = render(panel(['read']));
+  const missing = () => screen.queryAllByText(/^To .* you need the right/).map((each) => each.textContent);
+  const { rerender } = render(panel(undefined)); // They are not known yet.
+  expect(screen.queryAllByRole('button')).toHaveLength(0);
+  expect(missing()).toEqual([]);
+  rerender(panel(['read']));
   expect(screen.getByRole('link', { name: 'Download version 1' })).toBeTruthy();
   expect(screen.queryAllByRole('button')).toHaveLength(0);
+  expect(missing()).toEqual([
+    'To change tags you need the right write to this file, which you do not have.',
+    'To roll back to this version you need the right restore to this file, which you do not have.',
+  ]);
   rerender(panel(['read', 'write']));
   expect(screen.getAllByRole('button').map((each) => each.textContent)).toEqual(['Tag version 1…', 'Remove the tag raw…']);
   rerender(panel(['read', 'restore']));
   expect(screen.getAllByRole('button').map((each) => each.textContent)).toEqual(['Roll back to version 1…']);
+  rerender(panel(['read', 'write', 'restore']));
+  expect(missing()).toEqual([]);
+});
+
+test('an object is restored only with the right to write the file, which is named where it is missing', () => {
+  const panel = (rights: string[], shown = '1') => (
+    <ObjectPanel name="run.h5" version={shown} looked={new Looked('/a')} rights={rights} onChoose={nothing} onChanged={nothing} />
+  );
+  const { rerender } = render(panel(['read', 'write']));
+  expect(screen.getByRole('button', { name: 'Restore /a of version 1…' })).toBeTruthy();
+  rerender(panel(['read', 'restore']));
+  expect(screen.queryByRole('button', { name: /^Restore/ })).toBeNull();
+  expect(screen.getByText(/^To restore an object/).textContent).toContain('the right write to this file');
+  rerender(panel(['read'], '')); // Of the live file there is nothing to restore.
+  expect(screen.queryByText(/^To restore an object/)).toBeNull();
 });
 
 test('a text that is no tag cannot be sent', () => {
@@ -156,7 +179,7 @@ test('an object shows its history, from which a version is chosen', async () => 
     blame: { attributes: [{ name: 'unit', value: '"K"', version: found, or_earlier: true }] },
   });
   const choose = vi.fn();
-  render(<ObjectPanel name="run.h5" version="" looked={new Looked('/a')} mayWrite={false} onChoose={choose} onChanged={nothing} />);
+  render(<ObjectPanel name="run.h5" version="" looked={new Looked('/a')} rights={['read']} onChoose={choose} onChanged={nothing} />);
   fireEvent.click(screen.getByRole('button', { name: 'Show its history' }));
   fireEvent.click(await screen.findByRole('button', { name: 'Version 3' }));
   expect(choose).toHaveBeenCalledWith('3');

@@ -63,9 +63,9 @@ class Web:
         app.cleanup_ctx.append(self._running)
         app.add_routes([
             _get("/api/session", self._who), web.post("/api/session", self._sign_in),
-            web.delete("/api/session", self._sign_out), web.post("/api/login", self._logins.begin),
-            web.post("/api/login/finish", self._finish_login), _get("/api/files", self._files),
-            _get("/api/files/{name:.+}", self._files), _get("/api/bytes/{name:.+}", self._bytes),
+            web.delete("/api/session", self._sign_out), web.post("/api/logout", self._sign_out),
+            web.post("/api/login", self._logins.begin), web.post("/api/login/finish", self._finish_login),
+            _get("/api/files", self._files), _get("/api/files/{name:.+}", self._files), _get("/api/bytes/{name:.+}", self._bytes),
             _get("/api/h5/{call:meta|data|attr|stats|paths|compare}", self._contents),
             _get("/api/{find:diff|history|blame|rights}", self._found), web.post("/api/changes", self._change),
             _get("/api/{rest:.*}", self._nothing),
@@ -168,10 +168,13 @@ class Web:
         return response
 
     async def _sign_out(self, request: web.Request) -> web.StreamResponse:
+        """And says where the browser ends its login at the issuer, too."""
         session = self.guard.session(request)
+        url = ""
         if session is not None:
+            url = self._logins.where_to_end(request, session)
             await self._end(session)
-        response = web.json_response(self._about(None))
+        response = web.json_response(self._about(None) | {"url": url})
         response.del_cookie(self.guard.cookie, path="/")
         return response
 
@@ -273,7 +276,8 @@ class Web:
         calls: dict[str, Callable[[Session], Awaitable[dict[str, Any]]]] = {
             "diff": lambda session: findings.diff(session, file, query.get("old", ""), query.get("new", "")),
             "history": lambda session: findings.history(session, file, path),
-            "blame": lambda session: findings.blame(session, file, path), "rights": findings.rights}
+            "blame": lambda session: findings.blame(session, file, path),
+            "rights": lambda session: findings.rights(session, file)}
         return await self._told(request, calls[request.match_info["find"]])
 
     async def _change(self, request: web.Request) -> web.StreamResponse:

@@ -7,6 +7,7 @@ import html
 import os
 import signal
 import socket
+import stat
 import sys
 import tempfile
 import webbrowser
@@ -14,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
 
-from ._settings import TOKEN_MAX, Issuer, Settings
+from ._settings import SECRET_MAX, TOKEN_MAX, Issuer, Settings
 
 _ENDS_WITHIN_S = 2.0
 # Of cli/context/exit_code.h. The unit does not start the page again after the last two.
@@ -46,6 +47,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--workers", default=8, type=int, metavar="N", help="processes that read files, 1..64 (8)")
     parser.add_argument("--oidc-issuer", metavar="URL", help="where visitors log in: the issuer of the site's single sign-on")
     parser.add_argument("--oidc-client-id", metavar="ID", help="the page's name there")
+    parser.add_argument("--oidc-client-secret", metavar="@FILE", help="its secret there, if it is a confidential client")
     parser.add_argument("--oidc-scope", metavar="SCOPE", help="the scope to request (openid offline_access)")
     parser.add_argument("--oidc-id-token", action="store_true", help="the server takes the ID token, not the access token")
     parser.add_argument("--oidc-ca", metavar="FILE", help="PEM of the CA of the issuer (those of the system)")
@@ -82,26 +84,46 @@ def _end(code: int, message: str) -> NoReturn:
 
 
 def _issuer(given: argparse.Namespace) -> Issuer | None:
-    """ValueError."""
-    more = {"--oidc-client-id": given.oidc_client_id, "--oidc-scope": given.oidc_scope, "--oidc-id-token": given.oidc_id_token,
-            "--oidc-ca": given.oidc_ca}
+    """ValueError, OSError."""
+    more = {"--oidc-client-id": given.oidc_client_id, "--oidc-client-secret": given.oidc_client_secret,
+            "--oidc-scope": given.oidc_scope, "--oidc-id-token": given.oidc_id_token, "--oidc-ca": given.oidc_ca}
     if given.oidc_issuer is None:
         for flag, value in more.items():
             if value:
                 raise ValueError(f"{flag}: stands beside --oidc-issuer")
         return None
     return Issuer(given.oidc_issuer, given.oidc_client_id or "", given.oidc_scope or Issuer.scope, given.oidc_id_token,
-                  None if given.oidc_ca is None else os.path.abspath(given.oidc_ca))
+                  None if given.oidc_ca is None else os.path.abspath(given.oidc_ca),
+                  _secret("--oidc-client-secret", given.oidc_client_secret))
 
 
 def _token(flag: str, text: str | None) -> str | None:
     """ValueError, OSError."""
     if text is None:
         return None
+    with open(_file_of(flag, text), encoding="ascii") as file:
+        return file.read(TOKEN_MAX + 2).strip()
+
+
+def _secret(flag: str, text: str | None) -> str | None:
+    """Of a file that only its owner and group may read. It is read once. ValueError, OSError."""
+    if text is None:
+        return None
+    path = _file_of(flag, text)
+    with open(path, encoding="ascii") as file:
+        if os.fstat(file.fileno()).st_mode & stat.S_IRWXO:
+            raise ValueError(f"{flag} {text}: every user may read or change it; run `chmod o-rwx {path}`")
+        try:
+            return file.read(SECRET_MAX + 2).strip("\r\n")
+        except UnicodeDecodeError:
+            return ""  # Which is none.
+
+
+def _file_of(flag: str, text: str) -> str:
+    """ValueError."""
     if not text.startswith("@"):
         raise ValueError(f"{flag}: everybody can read a command line, so name the file that holds it, as @FILE")
-    with open(text[1:], encoding="ascii") as file:
-        return file.read(TOKEN_MAX + 2).strip()
+    return text[1:]
 
 
 async def _serve(settings: Settings, *, is_to_open: bool) -> None:

@@ -41,11 +41,19 @@ class Findings:
         call = Call("blame", (f"{checked_name(file)}:{checked_path(path)}",), reads_hdf5=True, only_reads=True, codes=(0, 1))
         return _answers.blame_of(await self._tools.ask(session, call))
 
-    async def rights(self, session: Session) -> dict[str, Any]:
-        """Those that the visitor has at most; a table may allow less for one file."""
-        said = await self._tools.ask(session, Call("status", ()))
+    async def rights(self, session: Session, file: str) -> dict[str, Any]:
+        """Those that the visitor has to a file; to "" those at most, of which a table may allow less for one file. With a server
+        or a program that tells none of one file, those at most are told for it too."""
+        told = await self._rights(session, checked_name(file)) if file else None
+        if told is None:
+            told = await self._rights(session) or []
+        return {"rights": [each for each in RIGHTS if each in told]}
+
+    async def _rights(self, session: Session, *file: str) -> list[Any] | None:
+        """None: they are not told."""
+        said = await self._tools.ask(session, Call("status", file))
         told = (said.document or {}).get("rights")
-        return {"rights": [each for each in RIGHTS if isinstance(told, list) and each in told]}
+        return told if isinstance(told, list) else None
 
 
 def checked_name(name: str) -> str:

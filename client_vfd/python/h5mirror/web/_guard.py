@@ -1,10 +1,12 @@
 """What a request must be before anything looks at it, and the headers of every answer."""
 
+import traceback
 from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from ._refused import refused_by
 from ._sessions import Session, Sessions, is_same
 from ._settings import Settings, host_of, is_loopback
 
@@ -57,6 +59,14 @@ class Guard:
                 return self._refusal(request) or await handler(request)
             except web.HTTPException as raised:
                 return error(raised.status, raised.reason)
+            except ConnectionError:  # The visitor has left.
+                raise
+            except Exception as failed:
+                if request.writer.output_size > 0:  # An answer has begun: the visitor sees that it is not whole.
+                    raise
+                traceback.print_exc()
+                refused = refused_by(failed)
+                return error(refused.status, str(refused))
 
         middleware: Middleware = web.middleware(checked)
         return middleware

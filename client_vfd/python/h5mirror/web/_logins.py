@@ -57,15 +57,24 @@ class Logins:
 
         to = (await _object(request)).get("to")
         to = to if isinstance(to, str) and len(to) <= _PAGE_MAX and _PAGE.fullmatch(to) else "/"
-        scheme = "https" if self._settings.is_https else "http"
         try:
-            identity, url = await self._oidc.start(f"{scheme}://{request.headers['Host']}/login", to)
+            identity, url = await self._oidc.start(self._address(request, "/login"), to)
         except IssuerAway as away:
             return error(503, str(away), "UNAVAILABLE")
         response = web.json_response({"url": url})
         response.set_cookie(self._guard.login_cookie, identity, path="/", max_age=_COOKIE_S, httponly=True, samesite="Strict",
                             secure=self._settings.is_https)
         return response
+
+    def where_to_end(self, request: web.Request, session: Session) -> str:
+        """The URL where the browser ends its login at the issuer, too; "": no issuer gave the session, or it has no such place."""
+        if self._oidc is None or session.grant is None:
+            return ""
+        return self._oidc.sign_out(self._address(request, "/"))
+
+    def _address(self, request: web.Request, path: str) -> str:
+        """Of this page, under the name that the request came by."""
+        return f"{'https' if self._settings.is_https else 'http'}://{request.headers['Host']}{path}"
 
     async def finish(self, request: web.Request) -> tuple[Grant, str]:
         """What the issuer gave, and the page that was wanted. Refused."""

@@ -12,7 +12,7 @@ import secrets
 import time
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote_plus, urlencode, urlsplit
 
 import aiohttp
 from joserfc import jwt
@@ -66,6 +66,10 @@ class _Known:
     keys: str
     is_named_in_answers: bool
     """RFC 9207."""
+    takes_basic: bool
+    """It takes a client's secret by client_secret_basic; else by client_secret_post."""
+    sign_out: str
+    """Where a browser ends its login (OpenID Connect RP-Initiated Logout); "": nowhere."""
     until: float
 
 
@@ -99,7 +103,7 @@ class Oidc:
         query = urlencode({
             "response_type": "code", "client_id": self._issuer.client_id, "redirect_uri": redirect, "scope": self._issuer.scope,
             "state": login.state, "nonce": login.nonce, "code_challenge": challenge, "code_challenge_method": "S256"})
-        return identity, f"{known.authorization}{'&' if urlsplit(known.authorization).query else '?'}{query}"
+        return identity, _with_query(known.authorization, query)
 
     async def finish(self, identity: str, given: dict[str, Any]) -> tuple[Grant, str]:
         """Of what the issuer sent the browser back with, and the page that was wanted. Each login counts once, whatever comes of
@@ -119,6 +123,16 @@ class Oidc:
                                      "redirect_uri": login.redirect, "code_verifier": login.verifier})
         claims = await self._claims(answer.get("id_token"), {"nonce": {"essential": True, "value": login.nonce}})
         return self._grant(answer, str(claims["sub"]), None), login.to
+
+    def sign_out(self, back: str) -> str:
+        """The URL where a browser ends the login that it has at the issuer, which sends it on to `back`; "": there is none.
+
+        No token stands in it (no id_token_hint), as histories and logs keep addresses: the issuer may ask the user instead.
+        """
+        if self._known is None or not self._known.sign_out:
+            return ""
+        query = urlencode({"client_id": self._issuer.client_id, "post_logout_redirect_uri": back})
+        return _with_query(self._known.sign_out, query)
 
     async def renew(self, grant: Grant) -> Grant:
         """LoginRefused: it ends with its token. IssuerAway: perhaps later."""
@@ -155,12 +169,37 @@ class Oidc:
             if not all(is_safe_url(each) for each in (login, token, keys)):
                 raise IssuerAway(f"{self._issuer.url}: it names no https addresses for the authorization code flow")
             is_named = found.get("authorization_response_iss_parameter_supported") is True
-            self._known = _Known(login, token, keys, is_named, now + _KNOWN_S)
+            sign_out = _text(found.get("end_session_endpoint"))
+            self._known = _Known(login, token, keys, is_named, self._takes_basic(found),
+                                 sign_out if is_safe_url(sign_out) else "", now + _KNOWN_S)
         return self._known
+
+    def _takes_basic(self, found: dict[str, Any]) -> bool:
+        """IssuerAway: it takes no secret, and the page has one."""
+        # What an issuer takes that does not say so (OpenID Connect Discovery, 3).
+        ways = found.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
+        ways = ways if isinstance(ways, list) else []
+        if self._issuer.client_secret is None or "client_secret_basic" in ways:
+            return True
+        if "client_secret_post" not in ways:
+            raise IssuerAway(f"{self._issuer.url}: it takes a client's secret neither by client_secret_basic nor by "
+                             "client_secret_post; leave --oidc-client-secret out, or register the page as a client with a secret")
+        return False
+
+    def _of_client(self, known: _Known) -> tuple[dict[str, str], dict[str, str]]:
+        """Headers and fields by which the issuer knows the page (RFC 6749, 2.3.1)."""
+        identity, secret = self._issuer.client_id, self._issuer.client_secret
+        if secret is None:
+            return {}, {"client_id": identity}
+        if not known.takes_basic:
+            return {}, {"client_id": identity, "client_secret": secret}
+        pair = f"{quote_plus(identity)}:{quote_plus(secret)}"
+        return {"Authorization": f"Basic {base64.b64encode(pair.encode()).decode()}"}, {}
 
     async def _tokens(self, form: dict[str, str]) -> dict[str, Any]:
         known = await self._about()
-        status, answer = await self._ask("POST", known.token, {**form, "client_id": self._issuer.client_id})
+        headers, own = self._of_client(known)
+        status, answer = await self._ask("POST", known.token, {**form, **own}, headers)
         if status in (400, 401, 403):
             raise LoginRefused(f"the issuer says: {_words(answer.get('error_description') or answer.get('error'))}")
         if status != 200:
@@ -206,11 +245,12 @@ class Oidc:
         self._keys_at = time.monotonic()
         return True
 
-    async def _ask(self, method: str, url: str, form: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
+    async def _ask(self, method: str, url: str, form: dict[str, str] | None = None,
+                   headers: dict[str, str] | None = None) -> tuple[int, dict[str, Any]]:
         """The status, and the JSON of the answer. IssuerAway."""
         try:
             async with self._client.request(method, url, data=form, allow_redirects=False,
-                                            headers={"Accept": "application/json"}) as response:
+                                            headers={"Accept": "application/json", **(headers or {})}) as response:
                 body = bytearray()
                 async for part in response.content.iter_any():
                     body += part
@@ -226,6 +266,10 @@ class Oidc:
         if not isinstance(answer, dict):
             raise IssuerAway(f"{self._issuer.url}: its answer is no object of JSON")
         return response.status, answer
+
+
+def _with_query(url: str, query: str) -> str:
+    return f"{url}{'&' if urlsplit(url).query else '?'}{query}"
 
 
 def _base64url(data: bytes) -> str:

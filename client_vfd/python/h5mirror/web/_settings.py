@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 # Of gRPC, and so of a token that a header takes.
 TOKEN_MAX = 16 << 10
+SECRET_MAX = 4096
 _PORT = 7447
 
 
@@ -21,6 +22,8 @@ class Issuer:
     takes_id_token: bool = False
     """The server gets the ID token in place of the access token."""
     ca: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
+    """By which the issuer knows a confidential client; None: the page is a public one."""
 
     def check(self) -> None:
         """ValueError."""
@@ -31,6 +34,8 @@ class Issuer:
             raise ValueError("--oidc-client-id: is needed with --oidc-issuer: the page's name at the issuer")
         if "openid" not in self.scope.split():
             raise ValueError(f"--oidc-scope {self.scope!r}: must have openid in it")
+        if self.client_secret is not None and not is_secret(self.client_secret):
+            raise ValueError(f"--oidc-client-secret: its file must have one line of visible ASCII characters, {SECRET_MAX} at most")
 
     def tls(self) -> ssl.SSLContext | None:
         """OSError: `ca` cannot be read."""
@@ -105,6 +110,11 @@ def is_token(text: str) -> bool:
     """Whether it can stand in a header. "@FILE" is none: drivers and programs would read that file."""
     return (0 < len(text) <= TOKEN_MAX and text.isascii() and all("!" <= each <= "~" for each in text)
             and not text.startswith("@"))
+
+
+def is_secret(text: str) -> bool:
+    """Whether it can be a client's secret (RFC 6749, A.2)."""
+    return 0 < len(text) <= SECRET_MAX and all(" " <= each <= "~" for each in text)
 
 
 def is_safe_url(text: str) -> bool:
