@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
@@ -25,7 +26,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 TEST_F(HttpTest, GivesAFileAndEachOfItsVersions) {
   Start();
@@ -492,20 +495,22 @@ TEST_F(HttpRightsTest, ACallerWithOtherRightsIsTold) {
 TEST_F(HttpRightsTest, EachReadHasALineInTheAuditLog) {
   EXPECT_EQ(Get("/f/home/anna/a.h5@1", As("anna")).body, "hello");
   EXPECT_EQ(Get("/f/home/anna/a.h5", As("bob")).status, 404);
+  EXPECT_EQ(Get("/f/home/anna/a.h5").status, 401);
+  EXPECT_EQ(Get("/f/home/anna/a.h5", As("anna") + "If-None-Match: *\r\n").status, 304);
   client_.reset();
   server_.reset();  // Writes what is left.
   const std::string lines = *ReadSmallFile(config_.audit_log);
-  int reads = 0;
+  std::vector<std::pair<std::string, int>> reads;  // The user, and the status of the answer.
   for (const absl::string_view each : absl::StrSplit(lines, '\n')) {
     const std::string line(each);
     if (line.find("HttpGetFile") == std::string::npos) continue;
-    ++reads;
     EXPECT_THAT(line, HasSubstr("home/anna/a.h5"));
     const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     ASSERT_TRUE(record.is_object()) << line;
-    EXPECT_EQ(record["user"], reads == 1 ? "anna" : "bob");
+    reads.emplace_back(record.value("user", "?"), record.value("http_status", 0));
   }
-  EXPECT_EQ(reads, 2);
+  EXPECT_THAT(reads, UnorderedElementsAre(Pair("anna", 200), Pair("bob", 404), Pair("", 401),
+                                          Pair("anna", 304)));
 }
 
 TEST_F(HttpRightsTest, ARemovedTokenReadsNothingMore) {
