@@ -256,7 +256,7 @@ TEST_F(HttpTest, TellsOfFilesInPages) {
   EXPECT_THAT(first.body,
               AllOf(HasSubstr("\"next_page_token\": \"a/1.h5\""), Not(HasSubstr("a/2.h5"))));
   EXPECT_THAT(Get("/v1/files?page_size=1&page_token=a%2F1.h5").body, HasSubstr("\"a/2.h5\""));
-  for (const char* query : {"page_size=x", "page_size=0", "state=HAPPY", "what=1",
+  for (const char* query : {"page_size=x", "page_size=0", "state=HAPPY", "forks=1", "what=1",
                             "match=", "page_token=..%2F", "directory=.."}) {
     EXPECT_EQ(Get(StrCat("/v1/files?", query)).status, 400) << query;
   }
@@ -273,6 +273,9 @@ TEST_F(HttpTest, DescribesItselfInJson) {
                            "/v1/files/{name}/versions", "/v1/files/{name}/events"}) {
     EXPECT_TRUE(document["paths"].contains(path)) << path;
   }
+  for (const char* schema : {"FileStatus", "ListFilesResponse", "SourceVersion"}) {
+    EXPECT_TRUE(document["components"]["schemas"].contains(schema)) << schema;
+  }
 }
 
 TEST_F(HttpTest, TellsOfAFileAndItsVersions) {
@@ -288,6 +291,31 @@ TEST_F(HttpTest, TellsOfAFileAndItsVersions) {
   EXPECT_EQ(Get("/v1/files/b.h5/versions").status, 404);
   EXPECT_EQ(Get("/v1/files/b.h5/events").status, 404);
   EXPECT_EQ(Get("/v1/files/..").status, 400);
+}
+
+TEST_F(HttpTest, TellsTheVersionThatAForkBeganWith) {
+  Start();
+  MirrorWhole("run.h5", "hello");
+  v1::ForkVersionRequest fork;
+  fork.set_name("run.h5");
+  fork.set_version(1);
+  fork.set_new_name("trial.h5");
+  fork.set_request_id(std::string(16, 'f'));
+  const auto made = client_->ForkVersion(fork, absl::Seconds(60));
+  ASSERT_TRUE(made.ok()) << made.status();
+  const auto json = [this](const std::string& path) {
+    return nlohmann::json::parse(Get(path).body, nullptr, /*allow_exceptions=*/false);
+  };
+  const auto status = json("/v1/files/trial.h5");
+  EXPECT_EQ(status["forked_from"]["name"], "run.h5");
+  EXPECT_EQ(status["forked_from"]["version"], "1");
+  EXPECT_FALSE(json("/v1/files/run.h5").contains("forked_from"));
+  const auto list = json("/v1/files?forks=true");
+  ASSERT_EQ(list["files"].size(), 1u) << list;
+  EXPECT_EQ(list["files"][0]["name"], "trial.h5");
+  EXPECT_EQ(list["files"][0]["forked_from"], status["forked_from"]);
+  EXPECT_EQ(json("/v1/files?forks=false")["files"].size(), 2u);
+  EXPECT_EQ(json("/v1/files?forks=true&state=DIVERGED")["files"].size(), 0u);
 }
 
 TEST_F(HttpTest, ALongListComesWhole) {

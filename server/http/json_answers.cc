@@ -68,8 +68,13 @@ absl::StatusOr<ListQuery> ParseListQuery(const HttpRequest& request) {
                    "DIVERGED"));
       }
       query.request.add_states(state);
+    } else if (key == "forks") {
+      if (value != "true" && value != "false") {
+        return absl::InvalidArgumentError(StrCat("forks \"", value, "\" must be true or false"));
+      }
+      query.request.set_forks_only(value == "true");
     } else {
-      return UnknownKey(key, "directory, match, state, page_size and page_token");
+      return UnknownKey(key, "directory, match, state, forks, page_size and page_token");
     }
   }
   return query;

@@ -68,13 +68,15 @@ $BYTES
     "summary": "Files by name",
     "parameters": [
      {"$ref": "#/components/parameters/directory"}, {"$ref": "#/components/parameters/match"},
-     {"$ref": "#/components/parameters/state"}, {"$ref": "#/components/parameters/page_size"},
-     {"$ref": "#/components/parameters/page_token"}
+     {"$ref": "#/components/parameters/state"}, {"$ref": "#/components/parameters/forks"},
+     {"$ref": "#/components/parameters/page_size"}, {"$ref": "#/components/parameters/page_token"}
     ],
     "responses": {
      "200": {
       "description": "ListFilesResponse",
-      "content": {"application/json": {"schema": {"type": "object"}}}
+      "content": {
+       "application/json": {"schema": {"$ref": "#/components/schemas/ListFilesResponse"}}
+      }
      },
      $ERRORS
     }
@@ -88,7 +90,7 @@ $BYTES
     "responses": {
      "200": {
       "description": "FileStatus",
-      "content": {"application/json": {"schema": {"type": "object"}}}
+      "content": {"application/json": {"schema": {"$ref": "#/components/schemas/FileStatus"}}}
      },
      $ERRORS
     }
@@ -140,6 +142,43 @@ $BYTES
       "required": ["code", "message"],
       "properties": {"code": {"type": "string"}, "message": {"type": "string"}}
      }
+    }
+   },
+   "FileStatus": {
+    "type": "object",
+    "properties": {
+     "name": {"type": "string"},
+     "forked_from": {"$ref": "#/components/schemas/SourceVersion"}
+    }
+   },
+   "ListFilesResponse": {
+    "type": "object",
+    "properties": {
+     "files": {
+      "type": "array",
+      "items": {
+       "type": "object",
+       "properties": {
+        "name": {"type": "string"},
+        "forked_from": {"$ref": "#/components/schemas/SourceVersion"}
+       }
+      }
+     },
+     "next_page_token": {"type": "string"}
+    }
+   },
+   "SourceVersion": {
+    "type": "object",
+    "description": "The version that a fork began with; name: that its file had then",
+    "properties": {
+     "kind": {"type": "string"},
+     "file_id": {"type": "string", "format": "byte"},
+     "name": {"type": "string"},
+     "version": {"type": "string"},
+     "cut": {"type": "string"},
+     "server_time": {"type": "string", "format": "date-time"},
+     "claimed_user": {"type": "string"},
+     "verified_user": {"type": "string"}
     }
    }
   },
@@ -194,6 +233,12 @@ $BYTES
       "enum": ["CONNECTED", "DEGRADED", "RESYNCING", "IN_SYNC", "DIVERGED"]
      }
     }
+   },
+   "forks": {
+    "name": "forks",
+    "in": "query",
+    "description": "Only forks, each with forked_from",
+    "schema": {"type": "string", "enum": ["true", "false"]}
    },
    "page_size": {
     "name": "page_size",
