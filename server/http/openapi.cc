@@ -12,10 +12,12 @@ constexpr char kErrors[] = R"json("400": {"$ref": "#/components/responses/E400"}
      "401": {"$ref": "#/components/responses/E401"},
      "403": {"$ref": "#/components/responses/E403"},
      "404": {"$ref": "#/components/responses/E404"},
+     "409": {"$ref": "#/components/responses/E409"},
      "421": {"$ref": "#/components/responses/E421"},
      "429": {"$ref": "#/components/responses/E429"},
      "500": {"$ref": "#/components/responses/E500"},
-     "503": {"$ref": "#/components/responses/E503"})json";
+     "503": {"$ref": "#/components/responses/E503"},
+     "504": {"$ref": "#/components/responses/E504"})json";
 
 // The conditions of a request for bytes, and its answers: $BYTES below. It has $ERRORS itself.
 constexpr char kBytes[] = R"json(     {"$ref": "#/components/parameters/IfNoneMatch"},
@@ -266,6 +268,10 @@ $BYTES
     "description": "No such file, or none that the caller may know of",
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
    },
+   "E409": {
+    "description": "The state of the file does not allow it",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+   },
    "E421": {
     "description": "Host names another host",
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
@@ -279,6 +285,10 @@ $BYTES
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
    },
    "E503": {
+    "description": "Try again",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+   },
+   "E504": {
     "description": "Try again",
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
    },
