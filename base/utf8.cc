@@ -88,6 +88,15 @@ size_t CharacterBytes(std::string_view text) {
   return length;
 }
 
+bool IsUtf8(std::string_view text) {
+  while (!text.empty()) {
+    const size_t length = CharacterBytes(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
 size_t CharacterStart(std::string_view text, size_t at) {
   while (at > 0 && at < text.size() && IsContinuation(text[at])) --at;
   return at;

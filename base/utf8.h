@@ -12,6 +12,9 @@ namespace h5mirror {
 // no UTF-8.
 size_t CharacterBytes(std::string_view text);
 
+// Whether all of `text` is UTF-8. An empty one is.
+bool IsUtf8(std::string_view text);
+
 // The start of the character to which the byte at `at` belongs.
 size_t CharacterStart(std::string_view text, size_t at);
 

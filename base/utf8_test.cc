@@ -32,6 +32,13 @@ TEST(Utf8Test, WhatIsNone) {
   }
 }
 
+TEST(Utf8Test, OneBrokenCharacterBreaksAText) {
+  EXPECT_TRUE(IsUtf8(""));
+  EXPECT_TRUE(IsUtf8("run \xC3\xA9\n\xE2\x82\xAC"));
+  EXPECT_FALSE(IsUtf8("run \xE9.h5"));
+  EXPECT_FALSE(IsUtf8("cut \xC3"));
+}
+
 TEST(Utf8Test, CharacterStarts) {
   EXPECT_EQ(CharacterStart("a\xE2\x82\xACz", 0), 0);
   EXPECT_EQ(CharacterStart("a\xE2\x82\xACz", 3), 1);

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "rpc/mirror_stream.h"
 #include "rpc/status.h"
+#include "rpc/texts.h"
 
 namespace h5mirror::rpc {
 namespace {
@@ -71,6 +72,18 @@ class Follow final : public FollowStream {
   absl::Status status_;
   std::unique_ptr<grpc::ClientReader<v1::FollowFileResponse>> reader_;
   bool finished_ = false;
+};
+
+// A request that no server could take.
+class NotSent final : public FollowStream {
+ public:
+  explicit NotSent(absl::Status why) : why_(std::move(why)) {}
+  bool Read(v1::FollowFileResponse&) override { return false; }
+  void Cancel() override {}
+  absl::Status Finish() override { return why_; }
+
+ private:
+  const absl::Status why_;
 };
 
 enum class Repeat { kNever, kOnceIfUnavailable };
@@ -285,6 +298,8 @@ class ClientImpl final : public Client {
   }
 
   std::unique_ptr<FollowStream> FollowFile(const v1::FollowFileRequest& request) override {
+    absl::Status texts = CheckTexts(request);
+    if (!texts.ok()) return std::make_unique<NotSent>(std::move(texts));
     return std::make_unique<Follow>(channel_, options_, request);
   }
 
@@ -303,6 +318,7 @@ class ClientImpl final : public Client {
   absl::StatusOr<Response> Call(Stub& stub, UnaryMethod<Stub, Request, Response> method,
                                 const Request& request, Repeat repeat,
                                 absl::Duration timeout = kTimeoutDefault) {
+    H5M_RETURN_IF_ERROR(CheckTexts(request));
     const absl::Time deadline = absl::Now() + timeout;
     Response response;
     absl::Status status = CallOnce(stub, method, request, deadline, response);
@@ -350,6 +366,7 @@ class ClientImpl final : public Client {
   absl::Status Stream(Stub& stub, StreamMethod<Stub, Request, Response> method,
                       const Request& request,
                       absl::FunctionRef<absl::Status(const Response&)> sink) {
+    H5M_RETURN_IF_ERROR(CheckTexts(request));
     absl::Status status = StreamOnce(stub, method, request, sink);
     for (Pauses pauses(absl::Now() + kTimeoutDefault); IsTooOften(status) && pauses.Wait();) {
       status = StreamOnce(stub, method, request, sink);

@@ -53,7 +53,8 @@ class FollowStream {
 // Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in their errors.
 // Idempotent calls are retried once after kUnavailable, and all once with a new credential of
 // munge, if that one was refused. A call that is refused as its caller asks too often is made
-// again, at longer and longer intervals, for as long as its timeout lasts.
+// again, at longer and longer intervals, for as long as its timeout lasts. A request with a text
+// that is not UTF-8 is not sent: kInvalidArgument, as CheckTexts().
 class Client {
  public:
   // Waits for `connect_timeout` at most, and for `refused_max` where nothing listens. Errors:

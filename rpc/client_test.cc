@@ -219,6 +219,31 @@ v1::MirrorFileRequest Open(const std::string& name) {
   return request;
 }
 
+// The server could not parse them, and would say only that.
+TEST_F(ClientTest, TextsThatAreNotUtf8AreNotSent) {
+  const auto client = ConnectPlain();
+  const std::string name = "m\xfcnchen.h5";
+  v1::RollbackVersionRequest rollback;
+  rollback.set_name(name);
+  const absl::Status refused = client->RollbackVersion(rollback).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("name \"m\\xfcnchen.h5\" is not UTF-8"));
+  EXPECT_EQ(versions_.rollbacks, 0);
+  v1::ReadVersionRequest read;
+  read.set_name(name);
+  const auto sink = [](const v1::ReadVersionResponse&) { return absl::OkStatus(); };
+  EXPECT_TRUE(absl::IsInvalidArgument(client->ReadVersion(read, sink)));
+  v1::FollowFileRequest follow;
+  follow.set_name(name);
+  const auto followed = client->FollowFile(follow);
+  v1::FollowFileResponse message;
+  EXPECT_FALSE(followed->Read(message));
+  EXPECT_TRUE(absl::IsInvalidArgument(followed->Finish()));
+  auto stream = client->OpenMirrorStream();
+  ASSERT_TRUE(stream.ok()) << stream.status();
+  EXPECT_TRUE(absl::IsInvalidArgument((*stream)->Send(Open(name))));
+}
+
 TEST_F(ClientTest, MirrorStreamCarriesFramesBothWays) {
   const auto client = ConnectPlain();
   auto stream = client->OpenMirrorStream();

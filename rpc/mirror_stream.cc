@@ -5,12 +5,14 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/generic_stub.h"
 #include "grpcpp/support/proto_buffer_reader.h"
 #include "rpc/status.h"
+#include "rpc/texts.h"
 
 namespace h5mirror::rpc {
 namespace {
@@ -55,6 +57,7 @@ class Stream final : public MirrorStream {
   }
 
   absl::Status Send(const v1::MirrorFileRequest& request) override {
+    H5M_RETURN_IF_ERROR(CheckTexts(request));
     return SendMessage(EncodeRequest(request));
   }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/human.h"
@@ -28,6 +29,10 @@
 
 namespace h5mirror::server {
 namespace {
+
+// The time that a store has to close, where a worker hangs past stop_timeout. With stop_timeout it
+// is below the TimeoutStopSec= of the unit.
+constexpr absl::Duration kCloseGrace = absl::Seconds(10);
 
 sigset_t OurSignals() {
   sigset_t signals;
@@ -188,6 +193,12 @@ int WaitForStop(const Config& config, const std::filesystem::path& config_file,
   }
 }
 
+// For a stop that was not done in time. A destructor would wait for what hangs.
+[[noreturn]] void StopEarly() {
+  spdlog::default_logger_raw()->flush();
+  _Exit(static_cast<int>(ExitCode::kStoppedEarly));
+}
+
 // A second signal ends the process where it stands: cuts that were acked durable are durable. Also
 // keeps systemd's watchdog quiet while the work in hand is finished.
 void StopAtOnceOnSignal() {
@@ -200,24 +211,39 @@ void StopAtOnceOnSignal() {
       const int number = sigtimedwait(&signals, nullptr, &period);
       if (number != SIGTERM && number != SIGINT) continue;
       spdlog::warn("a second signal: stopping at once");
-      spdlog::default_logger_raw()->flush();
-      _Exit(static_cast<int>(ExitCode::kStoppedEarly));
+      StopEarly();
     }
+  }).detach();
+}
+
+// The store may wait for a file that a hanging worker holds.
+void StopEarlyAfter(absl::Duration patience) {
+  std::thread([patience] {
+    pthread_setname_np(pthread_self(), "h5m-stop-early");
+    absl::SleepFor(patience);
+    spdlog::warn("the store does not close either, the next start finishes its work");
+    StopEarly();
   }).detach();
 }
 
 ExitCode StopAll(const Config& config, MirrorServer& server, store::Store& store) {
   SystemClock clock;
   const absl::Duration deadline = clock.Monotonic() + config.stop_timeout;
-  server.Stop(config.stop_timeout);
+  const absl::Status served = server.Stop(config.stop_timeout);
+  if (!served.ok()) {
+    spdlog::warn("stop_timeout = {} has passed: {}; stopping without them",
+                 HumanDuration(config.stop_timeout), ToStd(served.message()));
+    StopEarlyAfter(kCloseGrace);
+  }
   const absl::Duration left = std::max(deadline - clock.Monotonic(), absl::Seconds(1));
   const absl::Status status = store.Close(left);
   LogNotices(store);
   if (!status.ok()) {
     spdlog::warn("stopped before the work in hand was done, the next start finishes it: {}",
                  status.ToString());
-    return ExitCode::kStoppedEarly;
   }
+  if (!served.ok()) StopEarly();
+  if (!status.ok()) return ExitCode::kStoppedEarly;
   spdlog::info("stopped");
   return ExitCode::kOk;
 }

@@ -282,7 +282,11 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
       http_json(shared.Environment(), files, versions),
       http(http_files, http_json) {}
 
-MirrorServer::~MirrorServer() { Stop(absl::Seconds(5)); }
+MirrorServer::~MirrorServer() {
+  // The workers of a stop that fails use what this is about to destroy.
+  while (!Stop(absl::Seconds(5)).ok()) {
+  }
+}
 
 absl::Status MirrorServer::ReloadTokens() {
   H5M_RETURN_IF_ERROR(shared_.authenticator.Reload());
@@ -496,7 +500,8 @@ void MirrorServer::StopTimer() {
   KeepMirrorStates();
 }
 
-void MirrorServer::Stop(absl::Duration timeout) {
+absl::Status MirrorServer::Stop(absl::Duration timeout) {
+  const absl::Time deadline = absl::Now() + timeout;
   if (entrance_.server != nullptr) {
     entrance_.door->StopAccepting();
     entrance_.gate->StopHolding();
@@ -504,17 +509,23 @@ void MirrorServer::Stop(absl::Duration timeout) {
     // First: that sessions end by it is not that nobody writes any more.
     services_.snapshots.BeginStop();
     services_.mirror.BeginStop();
-    if (entrance_.http != nullptr) entrance_.http->Stop();
-    entrance_.server->Shutdown(absl::ToChronoTime(absl::Now() + timeout));
+    if (entrance_.http != nullptr) entrance_.http->BeginStop();
+    entrance_.server->Shutdown(absl::ToChronoTime(deadline));
   }
   services_.mirror.Stop();
   StopTimer();
+  // Only now: what writers wait for comes first.
+  if (entrance_.http != nullptr) {
+    H5M_RETURN_IF_ERROR(
+        entrance_.http->AwaitEnd(std::max(deadline - absl::Now(), absl::ZeroDuration())));
+  }
   entrance_.server.reset();
   if (entrance_.gate != nullptr) entrance_.gate->Close();
   services_.versions.Stop();
   services_.snapshots.Stop();
   notifier_->Stop(kNotifyGrace);
   shared_.metrics.StopServing();
+  return absl::OkStatus();
 }
 
 std::vector<std::string> MirrorServer::http_addresses() const {

@@ -57,7 +57,7 @@ class MirrorServer {
   static absl::StatusOr<std::unique_ptr<MirrorServer>> Start(const Config& config,
                                                              store::Store& store, Clock& clock,
                                                              Env& env = Env::Posix());
-  // Stops within 5 s.
+  // Stops within 5 s, and later only where Stop() fails: then it waits.
   ~MirrorServer();
 
   // The addresses it listens on, in the order of config.listen, with their real ports.
@@ -94,7 +94,9 @@ class MirrorServer {
 
   // Takes no new calls, lets barriers in hand become durable, and ends all streams with
   // kUnavailable. Cancels calls that are not done within `timeout`.
-  void Stop(absl::Duration timeout);
+  // kDeadlineExceeded: workers of HTTP are not done. What writers need is done. The process is to
+  // end without the destructor, or to wait in it.
+  absl::Status Stop(absl::Duration timeout);
 
   // Sessions and memory, for the status line of systemd.
   std::string Summary() const;

@@ -251,7 +251,7 @@ TEST_F(MirrorServerTest, StopEndsStreamsAsRetryable) {
   auto stream = Open("x.h5", v1::INTENT_CREATE);
   Write(*stream, 0, "cut");
   Cut(*stream, 1, v1::BARRIER_KIND_SYNC, 3);
-  std::thread stopper([this] { server_->Stop(absl::Seconds(10)); });
+  std::thread stopper([this] { EXPECT_TRUE(server_->Stop(absl::Seconds(10)).ok()); });
   EXPECT_TRUE(absl::IsUnavailable(stream->Receive().status()));
   stopper.join();
   const auto file = store_->OpenFile("x.h5");
@@ -317,7 +317,7 @@ TEST_F(MirrorServerTest, WatchersDoNotHoldUpAStop) {
   grpc::health::v1::HealthCheckResponse response;
   ASSERT_TRUE(reader->Read(&response));
   const absl::Time start = absl::Now();
-  server_->Stop(absl::Seconds(60));
+  EXPECT_TRUE(server_->Stop(absl::Seconds(60)).ok());
   EXPECT_LT(absl::Now() - start, absl::Seconds(50));
   while (reader->Read(&response)) continue;
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);

@@ -5,6 +5,7 @@
 
 #include "base/status_macros.h"
 #include "cli/process/io.h"
+#include "sync/local_file.h"
 
 namespace h5mirror::tools {
 namespace {
@@ -38,9 +39,9 @@ absl::StatusOr<std::string_view> LocalBlocks::Read(Extent block) {
   if (stopped_ && stopped_()) return absl::CancelledError("stopped");
   const uint64_t there = size_bytes_ > block.offset ? size_bytes_ - block.offset : 0;
   const size_t wanted = std::min(block.length, there);
-  H5M_ASSIGN_OR_RETURN(const size_t got,
-                       PreadUpTo(fd_, block.offset, buffer_.data(), wanted, path_));
-  std::fill(buffer_.begin() + static_cast<std::ptrdiff_t>(got),
+  const absl::StatusOr<size_t> got = PreadUpTo(fd_, block.offset, buffer_.data(), wanted, path_);
+  if (!got.ok()) return AsUnreadable(path_, got.status());
+  std::fill(buffer_.begin() + static_cast<std::ptrdiff_t>(*got),
             buffer_.begin() + static_cast<std::ptrdiff_t>(block.length), '\0');
   return std::string_view(buffer_).substr(0, block.length);
 }

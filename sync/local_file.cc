@@ -18,7 +18,9 @@ namespace {
 absl::StatusOr<std::filesystem::path> RealPath(const std::filesystem::path& path) {
   std::error_code error;
   std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
-  if (error) return ErrnoToStatus(error.value(), StrCat("resolve ", path.string()));
+  if (error) {
+    return AsUnreadable(path, ErrnoToStatus(error.value(), StrCat("resolve ", path.string())));
+  }
   if (!real.is_absolute()) real = std::filesystem::absolute(real, error);
   return real;
 }
@@ -34,9 +36,27 @@ int OpenFor(const std::filesystem::path& path, FileLock lock) {
 
 }  // namespace
 
+absl::Status AsUnreadable(const std::filesystem::path& path, const absl::Status& error) {
+  const std::string start =
+      StrCat(path.string(), ": the local file cannot be read: ", ToStd(error.message()));
+  if (absl::IsPermissionDenied(error)) {
+    return absl::FailedPreconditionError(StrCat(
+        start, "; run this as the file's owner, or have its owner let you read it (namei -l ",
+        path.string(), " shows the modes of its directories)"));
+  }
+  if (absl::IsInternal(error)) {
+    return absl::FailedPreconditionError(
+        StrCat(start, "; the system's log may say why (dmesg); h5mirror recover ", path.string(),
+               " puts the last complete cut in its place"));
+  }
+  return error;
+}
+
 absl::StatusOr<LocalFile> LocalFile::Open(const std::filesystem::path& path, FileLock lock) {
   OwnedFd file(OpenFor(path, lock));
-  if (file.get() < 0) return ErrnoToStatus(errno, StrCat("open ", path.string()));
+  if (file.get() < 0) {
+    return AsUnreadable(path, ErrnoToStatus(errno, StrCat("open ", path.string())));
+  }
   struct stat info = {};
   if (fstat(file.get(), &info) != 0) {
     return ErrnoToStatus(errno, StrCat("stat ", path.string()));

@@ -26,7 +26,7 @@ enum class FileLock {
 class LocalFile {
  public:
   // Errors: kNotFound; kInvalidArgument not a regular file; kFailedPrecondition a program has
-  //         it open. A filesystem without locks is taken as it is.
+  //         it open, or it cannot be read. A filesystem without locks is taken as it is.
   static absl::StatusOr<LocalFile> Open(const std::filesystem::path& path, FileLock lock);
 
   int fd() const { return file_.get(); }
@@ -48,6 +48,11 @@ class LocalFile {
   FileStat stat_;
   uint32_t mode_bits_ = 0;
 };
+
+// `error` of an open or a read of a local file, for its user. kPermissionDenied would tell of a
+// right on the server, and kInternal of a fault of ours: both become kFailedPrecondition, with the
+// way out.
+absl::Status AsUnreadable(const std::filesystem::path& path, const absl::Status& error);
 
 // This machine and the file's real path. The file need not exist, its directory must.
 absl::StatusOr<v1::Origin> LocalOrigin(const std::filesystem::path& path);

@@ -10,7 +10,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "base/local_record_json.h"
 #include "client_vfd/api/errno_of.h"
 #include "client_vfd/session/token_reader.h"
 #include "rpc/client_options.h"
@@ -45,13 +44,6 @@ inline absl::StatusOr<rpc::ClientOptions> ServerOf(const char* server, const cha
   absl::StatusOr<rpc::ClientOptions> options = rpc::ResolveClientOptions(settings);
   if (options.ok()) TokenReader::Get().Note(*options);
   return options;
-}
-
-// Names travel as UTF-8 (protobuf, JSON).
-inline bool IsUtf8(const char* name) {
-  LocalRecord record;
-  record.name = name;
-  return RecordToJson(record).ok();
 }
 
 }  // namespace h5mirror::vfd

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "base/who.h"
 
 namespace h5mirror::vfd {
@@ -14,7 +15,7 @@ void FillOrigin(const std::string& real_path, v1::Origin* origin) {
 void FillWriter(const std::string& program, v1::Writer* writer) {
   writer->set_claimed_user(OwnUser());
   writer->set_host(OwnHost());
-  writer->set_program(program);
+  writer->set_program(IsUtf8(program) ? program : Printable(program));
   writer->set_pid(static_cast<uint32_t>(getpid()));
 }
 

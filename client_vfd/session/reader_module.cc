@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "base/utf8.h"
 #include "client_vfd/session/c_face.h"
 #include "client_vfd/session/opened_version.h"
 #include "client_vfd/session/reader.h"

@@ -12,6 +12,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "base/file_access.h"
+#include "base/utf8.h"
 #include "client_vfd/api/session_api.h"
 #include "client_vfd/session/c_face.h"
 #include "client_vfd/session/engine.h"
@@ -140,7 +141,8 @@ void Cut(H5mSession* session, H5mBarrier kind, H5mAck ack, const char* comment) 
                                          : CutKind::kTick;
   Guard([&] {
     if (kind == H5M_TICK_IF_CHANGED) return Of(session)->TickIfChanged();
-    Of(session)->Cut(cut, ack, comment);
+    // The program's call has no error for it.
+    Of(session)->Cut(cut, ack, IsUtf8(comment) ? std::string(comment) : Printable(comment));
   });
 }
 

@@ -77,6 +77,7 @@ std::string FormatAuditRecord(const AuditRecord& record) {
   line["bytes_sent"] = record.bytes.sent;
   line["bytes_received"] = record.bytes.received;
   line["status"] = absl::StatusCodeToString(record.status.code());
+  if (record.http_status != 0) line["http_status"] = record.http_status;
   if (!record.status.ok()) line["message"] = Cut(ToStd(record.status.message()));
   line["seconds"] = absl::ToDoubleSeconds(record.took);
   return Dump(line);

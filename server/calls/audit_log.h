@@ -41,6 +41,7 @@ struct AuditRecord {
   Needs needs = {};                   // the files, and the right that was needed to each
   CallBytes bytes = {};               // kEnd
   absl::Status status = {};           // kEnd
+  int http_status = 0;                // kEnd: of the answer; 0: not by HTTP, or there was none
 };
 
 // The line, without its end. Bytes that are no UTF-8 are replaced. Texts of clients count to

@@ -48,6 +48,14 @@ TEST(AuditRecordTest, IsOneLineWhateverItsTextsAre) {
   EXPECT_EQ(record["status"], "NOT_FOUND");
   EXPECT_EQ(record["message"], "no\nversion");
   EXPECT_EQ(record["seconds"], 0.25);
+  EXPECT_FALSE(record.contains("http_status"));
+}
+
+TEST(AuditRecordTest, CallsOfHttpHaveTheStatusOfTheirAnswer) {
+  AuditRecord record{.time = absl::Now(), .method = "HttpGetFile", .http_status = 206};
+  EXPECT_EQ(Json::parse(FormatAuditRecord(record))["http_status"], 206);
+  record.event = AuditRecord::Event::kBegin;
+  EXPECT_FALSE(Json::parse(FormatAuditRecord(record)).contains("http_status"));
 }
 
 TEST(AuditRecordTest, TextsOfClientsHaveALimit) {

@@ -32,6 +32,8 @@ class CallSource {
                      std::shared_ptr<CallBrake> brake) const = 0;
   // Ends the call, whether its client reads or not. Must not wait.
   virtual void Cancel() const = 0;
+  // The status code of HTTP of an answer that refuses the call; 0: the call is none of HTTP.
+  virtual int HttpStatusOf(const absl::Status& refusal) const = 0;
 };
 
 // A call of gRPC. `context` must outlive this.
@@ -45,6 +47,7 @@ class GrpcCallSource final : public CallSource {
   std::string connection_key() const override;
   void Brake(const Authenticator& authenticator, std::shared_ptr<CallBrake> brake) const override;
   void Cancel() const override { context_.TryCancel(); }
+  int HttpStatusOf(const absl::Status&) const override { return 0; }
 
  private:
   const grpc::ServerContextBase& context_;

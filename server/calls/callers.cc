@@ -209,7 +209,8 @@ void Callers::Ticket::Began(std::string claimed) const {
   callers_->audit_->Write(Record(AuditRecord::Event::kBegin));
 }
 
-void Callers::Ticket::Done(const absl::Status& status, const CallBytes& bytes) const {
+void Callers::Ticket::Done(const absl::Status& status, const CallBytes& bytes,
+                           int http_status) const {
   if (callers_ == nullptr || entry_ == nullptr) return;
   // Before the client hears of the end: its next call may take the place.
   CallerLimits::Slot slot;
@@ -222,6 +223,7 @@ void Callers::Ticket::Done(const absl::Status& status, const CallBytes& bytes) c
   AuditRecord record = Record(AuditRecord::Event::kEnd);
   record.bytes = bytes;
   record.status = status;
+  record.http_status = http_status;
   callers_->audit_->Write(record);
 }
 
@@ -304,7 +306,8 @@ absl::StatusOr<Callers::Ticket> Callers::Admit(std::shared_ptr<const CallSource>
                    .uid = source->uid(),
                    .method = method,
                    .needs = std::move(needs),
-                   .status = ticket.status()});
+                   .status = ticket.status(),
+                   .http_status = source->HttpStatusOf(ticket.status())});
   }
   return ticket;
 }

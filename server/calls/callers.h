@@ -95,8 +95,8 @@ class Callers {
     // client's own account of itself, if it gives one.
     void Began(std::string claimed = "") const;
     // The call has ended, or is about to. Tells the audit log, once. A ticket that goes without
-    // this is of a caller that has gone.
-    void Done(const absl::Status& status, const CallBytes& bytes = {}) const;
+    // this is of a caller that has gone. `http_status`: of the answer, 0: none of HTTP.
+    void Done(const absl::Status& status, const CallBytes& bytes = {}, int http_status = 0) const;
     // The key of the share that the call counts against: the caller's name; of a caller without
     // one, the connection.
     const std::string& key() const;

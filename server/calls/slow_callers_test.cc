@@ -191,7 +191,7 @@ TEST_F(SlowCallersTest, ACommitIsMadeWhenTheWriterGoesWithoutACut) {
 TEST_F(SlowCallersTest, ACommitEndsWithTheServer) {
   Commits commits;
   const auto writer = BeginCommitBesideWriter(commits);
-  server_->Stop(absl::Seconds(60));
+  EXPECT_TRUE(server_->Stop(absl::Seconds(60)).ok());
   const Commits::Call* call = commits.Next();
   ASSERT_NE(call, nullptr);
   // OK: it came to a worker only when the writer had been sent away.

@@ -266,7 +266,7 @@ void Exchange::Finish(bool was_whole) {
     }
   }
   if (answer && answer->ticket) {
-    answer->ticket->Done(status, bytes);
+    answer->ticket->Done(status, bytes, answer->status);
     NoteCallDone(environment_, *source, answer->method, started_, status);
     // It may close files.
     if (stream != nullptr) {

@@ -146,7 +146,7 @@ HttpAnswer FileAnswers::Answer(const HttpRequest& request, std::string_view path
     answer.method = kMethod;
     return answer;
   }
-  ticket->Done(opened.status());
+  ticket->Done(opened.status(), {}, answer.status);
   NoteCallDone(environment_, *request.source, kMethod, start, opened.status());
   return answer;
 }

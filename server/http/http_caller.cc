@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "openssl/err.h"
+#include "server/http/message.h"
 #include "server/settings/openssl_pointers.h"
 
 namespace h5mirror::server {
@@ -105,6 +106,8 @@ std::optional<uid_t> HttpCallSource::uid() const {
   if (identity_.peer.kind != Peer::Kind::kUnixSocket) return std::nullopt;
   return identity_.peer.uid;
 }
+
+int HttpCallSource::HttpStatusOf(const absl::Status& refusal) const { return ErrorCodeOf(refusal); }
 
 void HttpCallSource::Await(const Authenticator& authenticator, std::function<void()> then) const {
   if (!authenticator.KnowsCaller(authorization())) {

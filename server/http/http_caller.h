@@ -61,6 +61,7 @@ class HttpCallSource final : public CallSource {
   // The answer ends the connection.
   void Brake(const Authenticator&, std::shared_ptr<CallBrake>) const override {}
   void Cancel() const override { cancel_(); }
+  int HttpStatusOf(const absl::Status& refusal) const override;
 
  private:
   std::optional<std::string_view> authorization() const;

@@ -201,14 +201,17 @@ absl::StatusOr<std::unique_ptr<HttpDoor::Daemon>> HttpDoor::StartDaemon() {
   return daemon;
 }
 
-HttpDoor::~HttpDoor() { Stop(); }
+HttpDoor::~HttpDoor() {
+  BeginStop();
+  AwaitEnd(absl::InfiniteDuration()).IgnoreError();  // Without a limit there is none.
+}
 
 void HttpDoor::Start() {
   door_->SetReceiver([this](OwnedFd fd) { TakeIn(std::move(fd)); });
   door_->Start();
 }
 
-void HttpDoor::Stop() {
+void HttpDoor::BeginStop() {
   if (stopping_.exchange(true)) return;
   if (door_ != nullptr) door_->StopAccepting();  // null: Open() has failed.
   std::list<std::unique_ptr<Daemon>> daemons;
@@ -217,7 +220,13 @@ void HttpDoor::Stop() {
     daemons.swap(daemons_);
   }
   for (const std::unique_ptr<Daemon>& daemon : daemons) StopDaemon(*daemon);
-  alive_->AwaitNone();
+}
+
+absl::Status HttpDoor::AwaitEnd(absl::Duration timeout) {
+  const size_t left = alive_->AwaitNone(timeout);
+  if (left == 0) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      StrCat("requests of HTTP still wait for a disk that does not answer: ", left));
 }
 
 void HttpDoor::StopDaemon(Daemon& daemon) {

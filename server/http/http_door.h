@@ -12,8 +12,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "server/calls/call.h"
 #include "server/door/client_certificates.h"
 #include "server/door/front_door.h"
@@ -26,7 +28,8 @@ struct MHD_Daemon;
 
 namespace h5mirror::server {
 
-// Thread-safe, but for Open(), Start() and Stop(), which one thread calls in this order.
+// Thread-safe, but for Open(), Start(), BeginStop() and AwaitEnd(), which one thread calls in this
+// order.
 class HttpDoor {
  public:
   // Binds config.http_listen. `certificate` and `clients`: null, where there is none; these and
@@ -37,12 +40,16 @@ class HttpDoor {
                                                         ServerCertificate* certificate,
                                                         const ClientCertificates* clients,
                                                         Exchange::Handler handler);
+  // Waits for all workers that are at an exchange.
   ~HttpDoor();
 
   void Start();
-  // Accepts nothing more, ends all exchanges, and waits for the library's threads, and for workers
-  // that are at an exchange.
-  void Stop();
+  // Accepts nothing more, ends all exchanges, and waits for the library's threads. These only copy
+  // bytes.
+  void BeginStop();
+  // After BeginStop(): waits for workers that are at an exchange, for `timeout` at most.
+  // kDeadlineExceeded: some still are. They use what the door was opened with.
+  absl::Status AwaitEnd(absl::Duration timeout);
   // Looks for a renewed certificate, and ends requests that wait for too long. To be called several
   // times a second.
   void OnTimer();

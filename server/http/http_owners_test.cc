@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "server/testing/hooked_store.h"
 #include "server/testing/http_fixture.h"
@@ -211,6 +212,24 @@ TEST_F(HttpOwnersTest, ATagGivesNoCutOfTheFileThatHadTheNameBefore) {
       "his!");
   EXPECT_EQ(Get("/f/shared/live.h5", StrCat(As("anna"), if_match)).status, 404);
   EXPECT_TRUE(stream->Finish().ok());
+}
+
+// A disk that does not answer.
+TEST_F(HttpOwnersTest, AReadThatHangsHoldsAStopUpNoLongerThanItsTime) {
+  absl::Notification hangs;
+  absl::Notification goes_on;
+  hooked_->BeforeOpen("shared/b.h5", [&] {
+    hangs.Notify();
+    goes_on.WaitForNotification();
+  });
+  const OwnedFd fd = Dial();
+  Send(fd, StrCat("GET /f/shared/b.h5 HTTP/1.1\r\nHost: localhost\r\n", As("bob"), "\r\n"));
+  hangs.WaitForNotification();
+  const absl::Status stopped = server_->Stop(absl::Milliseconds(1));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(stopped)) << stopped;
+  EXPECT_THAT(std::string(stopped.message()), HasSubstr("does not answer: 1"));
+  goes_on.Notify();
+  EXPECT_TRUE(server_->Stop(absl::Seconds(60)).ok());
 }
 
 }  // namespace

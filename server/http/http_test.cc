@@ -9,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_split.h"
@@ -25,7 +26,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 TEST_F(HttpTest, GivesAFileAndEachOfItsVersions) {
   Start();
@@ -253,7 +256,7 @@ TEST_F(HttpTest, TellsOfFilesInPages) {
   EXPECT_THAT(first.body,
               AllOf(HasSubstr("\"next_page_token\": \"a/1.h5\""), Not(HasSubstr("a/2.h5"))));
   EXPECT_THAT(Get("/v1/files?page_size=1&page_token=a%2F1.h5").body, HasSubstr("\"a/2.h5\""));
-  for (const char* query : {"page_size=x", "page_size=0", "state=HAPPY", "what=1",
+  for (const char* query : {"page_size=x", "page_size=0", "state=HAPPY", "forks=1", "what=1",
                             "match=", "page_token=..%2F", "directory=.."}) {
     EXPECT_EQ(Get(StrCat("/v1/files?", query)).status, 400) << query;
   }
@@ -270,6 +273,9 @@ TEST_F(HttpTest, DescribesItselfInJson) {
                            "/v1/files/{name}/versions", "/v1/files/{name}/events"}) {
     EXPECT_TRUE(document["paths"].contains(path)) << path;
   }
+  for (const char* schema : {"FileStatus", "ListFilesResponse", "SourceVersion"}) {
+    EXPECT_TRUE(document["components"]["schemas"].contains(schema)) << schema;
+  }
 }
 
 TEST_F(HttpTest, TellsOfAFileAndItsVersions) {
@@ -285,6 +291,31 @@ TEST_F(HttpTest, TellsOfAFileAndItsVersions) {
   EXPECT_EQ(Get("/v1/files/b.h5/versions").status, 404);
   EXPECT_EQ(Get("/v1/files/b.h5/events").status, 404);
   EXPECT_EQ(Get("/v1/files/..").status, 400);
+}
+
+TEST_F(HttpTest, TellsTheVersionThatAForkBeganWith) {
+  Start();
+  MirrorWhole("run.h5", "hello");
+  v1::ForkVersionRequest fork;
+  fork.set_name("run.h5");
+  fork.set_version(1);
+  fork.set_new_name("trial.h5");
+  fork.set_request_id(std::string(16, 'f'));
+  const auto made = client_->ForkVersion(fork, absl::Seconds(60));
+  ASSERT_TRUE(made.ok()) << made.status();
+  const auto json = [this](const std::string& path) {
+    return nlohmann::json::parse(Get(path).body, nullptr, /*allow_exceptions=*/false);
+  };
+  const auto status = json("/v1/files/trial.h5");
+  EXPECT_EQ(status["forked_from"]["name"], "run.h5");
+  EXPECT_EQ(status["forked_from"]["version"], "1");
+  EXPECT_FALSE(json("/v1/files/run.h5").contains("forked_from"));
+  const auto list = json("/v1/files?forks=true");
+  ASSERT_EQ(list["files"].size(), 1u) << list;
+  EXPECT_EQ(list["files"][0]["name"], "trial.h5");
+  EXPECT_EQ(list["files"][0]["forked_from"], status["forked_from"]);
+  EXPECT_EQ(json("/v1/files?forks=false")["files"].size(), 2u);
+  EXPECT_EQ(json("/v1/files?forks=true&state=DIVERGED")["files"].size(), 0u);
 }
 
 TEST_F(HttpTest, ALongListComesWhole) {
@@ -492,20 +523,22 @@ TEST_F(HttpRightsTest, ACallerWithOtherRightsIsTold) {
 TEST_F(HttpRightsTest, EachReadHasALineInTheAuditLog) {
   EXPECT_EQ(Get("/f/home/anna/a.h5@1", As("anna")).body, "hello");
   EXPECT_EQ(Get("/f/home/anna/a.h5", As("bob")).status, 404);
+  EXPECT_EQ(Get("/f/home/anna/a.h5").status, 401);
+  EXPECT_EQ(Get("/f/home/anna/a.h5", As("anna") + "If-None-Match: *\r\n").status, 304);
   client_.reset();
   server_.reset();  // Writes what is left.
   const std::string lines = *ReadSmallFile(config_.audit_log);
-  int reads = 0;
+  std::vector<std::pair<std::string, int>> reads;  // The user, and the status of the answer.
   for (const absl::string_view each : absl::StrSplit(lines, '\n')) {
     const std::string line(each);
     if (line.find("HttpGetFile") == std::string::npos) continue;
-    ++reads;
     EXPECT_THAT(line, HasSubstr("home/anna/a.h5"));
     const auto record = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     ASSERT_TRUE(record.is_object()) << line;
-    EXPECT_EQ(record["user"], reads == 1 ? "anna" : "bob");
+    reads.emplace_back(record.value("user", "?"), record.value("http_status", 0));
   }
-  EXPECT_EQ(reads, 2);
+  EXPECT_THAT(reads, UnorderedElementsAre(Pair("anna", 200), Pair("bob", 404), Pair("", 401),
+                                          Pair("anna", 304)));
 }
 
 TEST_F(HttpRightsTest, ARemovedTokenReadsNothingMore) {

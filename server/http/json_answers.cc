@@ -68,8 +68,13 @@ absl::StatusOr<ListQuery> ParseListQuery(const HttpRequest& request) {
                    "DIVERGED"));
       }
       query.request.add_states(state);
+    } else if (key == "forks") {
+      if (value != "true" && value != "false") {
+        return absl::InvalidArgumentError(StrCat("forks \"", value, "\" must be true or false"));
+      }
+      query.request.set_forks_only(value == "true");
     } else {
-      return UnknownKey(key, "directory, match, state, page_size and page_token");
+      return UnknownKey(key, "directory, match, state, forks, page_size and page_token");
     }
   }
   return query;
@@ -134,9 +139,10 @@ HttpAnswer JsonAnswers::Run(const HttpRequest& request, const char* method, cons
     answer.method = method;
     return answer;
   }
-  ticket->Done(json.status());
+  HttpAnswer answer = json.ok() ? JsonAnswer(*std::move(json)) : ErrorAnswer(json.status());
+  ticket->Done(json.status(), {}, answer.status);
   NoteCallDone(environment_, *request.source, method, start, json.status());
-  return json.ok() ? JsonAnswer(*std::move(json)) : ErrorAnswer(json.status());
+  return answer;
 }
 
 HttpAnswer JsonAnswers::List(const HttpRequest& request) {
@@ -201,12 +207,12 @@ HttpAnswer JsonAnswers::Events(const HttpRequest& request, const std::string& na
   if (absl::Status may = CheckAgain(environment_, ticket->principal(), needs); !may.ok()) {
     there = std::move(may);
   }
+  HttpAnswer answer = there.ok() ? HttpAnswer() : ErrorAnswer(there);
   if (!there.ok() || request.is_head) {
-    ticket->Done(there);
+    ticket->Done(there, {}, answer.status);
     NoteCallDone(environment_, *request.source, kMethod, start, there);
   }
-  if (!there.ok()) return ErrorAnswer(there);
-  HttpAnswer answer;
+  if (!there.ok()) return answer;
   answer.headers = {{"Content-Type", "text/event-stream"},
                     {"Cache-Control", "private, no-store"},
                     {"X-Content-Type-Options", "nosniff"}};

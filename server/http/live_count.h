@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 
 namespace h5mirror::server {
 
@@ -27,9 +28,11 @@ class LiveCount {
     const std::shared_ptr<LiveCount> count_;
   };
 
-  void AwaitNone() {
+  // Returns how many are left after `timeout`.
+  size_t AwaitNone(absl::Duration timeout) {
     absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(this, &LiveCount::IsNone));
+    mutex_.AwaitWithTimeout(absl::Condition(this, &LiveCount::IsNone), timeout);
+    return alive_;
   }
 
  private:

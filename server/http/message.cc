@@ -4,9 +4,8 @@
 #include "nlohmann/json.hpp"
 
 namespace h5mirror::server {
-namespace {
 
-int CodeOf(const absl::Status& status) {
+int ErrorCodeOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
       return 400;
@@ -32,9 +31,9 @@ int CodeOf(const absl::Status& status) {
   }
 }
 
-}  // namespace
-
-HttpAnswer ErrorAnswer(const absl::Status& status) { return ErrorAnswer(CodeOf(status), status); }
+HttpAnswer ErrorAnswer(const absl::Status& status) {
+  return ErrorAnswer(ErrorCodeOf(status), status);
+}
 
 HttpAnswer ErrorAnswer(int code, const absl::Status& status) {
   HttpAnswer answer;

@@ -64,6 +64,9 @@ struct HttpAnswer {
   const char* method = "";  // of the ticket; a constant
 };
 
+// The code of HTTP of a status that is not OK.
+int ErrorCodeOf(const absl::Status& status);
+
 // The answer to a call that failed. Its body is JSON: the code as in gRPC, and the message.
 HttpAnswer ErrorAnswer(const absl::Status& status);
 // The same with a code of HTTP that no status stands for.

@@ -12,10 +12,12 @@ constexpr char kErrors[] = R"json("400": {"$ref": "#/components/responses/E400"}
      "401": {"$ref": "#/components/responses/E401"},
      "403": {"$ref": "#/components/responses/E403"},
      "404": {"$ref": "#/components/responses/E404"},
+     "409": {"$ref": "#/components/responses/E409"},
      "421": {"$ref": "#/components/responses/E421"},
      "429": {"$ref": "#/components/responses/E429"},
      "500": {"$ref": "#/components/responses/E500"},
-     "503": {"$ref": "#/components/responses/E503"})json";
+     "503": {"$ref": "#/components/responses/E503"},
+     "504": {"$ref": "#/components/responses/E504"})json";
 
 // The conditions of a request for bytes, and its answers: $BYTES below. It has $ERRORS itself.
 constexpr char kBytes[] = R"json(     {"$ref": "#/components/parameters/IfNoneMatch"},
@@ -68,13 +70,15 @@ $BYTES
     "summary": "Files by name",
     "parameters": [
      {"$ref": "#/components/parameters/directory"}, {"$ref": "#/components/parameters/match"},
-     {"$ref": "#/components/parameters/state"}, {"$ref": "#/components/parameters/page_size"},
-     {"$ref": "#/components/parameters/page_token"}
+     {"$ref": "#/components/parameters/state"}, {"$ref": "#/components/parameters/forks"},
+     {"$ref": "#/components/parameters/page_size"}, {"$ref": "#/components/parameters/page_token"}
     ],
     "responses": {
      "200": {
       "description": "ListFilesResponse",
-      "content": {"application/json": {"schema": {"type": "object"}}}
+      "content": {
+       "application/json": {"schema": {"$ref": "#/components/schemas/ListFilesResponse"}}
+      }
      },
      $ERRORS
     }
@@ -88,7 +92,7 @@ $BYTES
     "responses": {
      "200": {
       "description": "FileStatus",
-      "content": {"application/json": {"schema": {"type": "object"}}}
+      "content": {"application/json": {"schema": {"$ref": "#/components/schemas/FileStatus"}}}
      },
      $ERRORS
     }
@@ -140,6 +144,43 @@ $BYTES
       "required": ["code", "message"],
       "properties": {"code": {"type": "string"}, "message": {"type": "string"}}
      }
+    }
+   },
+   "FileStatus": {
+    "type": "object",
+    "properties": {
+     "name": {"type": "string"},
+     "forked_from": {"$ref": "#/components/schemas/SourceVersion"}
+    }
+   },
+   "ListFilesResponse": {
+    "type": "object",
+    "properties": {
+     "files": {
+      "type": "array",
+      "items": {
+       "type": "object",
+       "properties": {
+        "name": {"type": "string"},
+        "forked_from": {"$ref": "#/components/schemas/SourceVersion"}
+       }
+      }
+     },
+     "next_page_token": {"type": "string"}
+    }
+   },
+   "SourceVersion": {
+    "type": "object",
+    "description": "The version that a fork began with; name: that its file had then",
+    "properties": {
+     "kind": {"type": "string"},
+     "file_id": {"type": "string", "format": "byte"},
+     "name": {"type": "string"},
+     "version": {"type": "string"},
+     "cut": {"type": "string"},
+     "server_time": {"type": "string", "format": "date-time"},
+     "claimed_user": {"type": "string"},
+     "verified_user": {"type": "string"}
     }
    }
   },
@@ -195,6 +236,12 @@ $BYTES
      }
     }
    },
+   "forks": {
+    "name": "forks",
+    "in": "query",
+    "description": "Only forks, each with forked_from",
+    "schema": {"type": "string", "enum": ["true", "false"]}
+   },
    "page_size": {
     "name": "page_size",
     "in": "query",
@@ -221,6 +268,10 @@ $BYTES
     "description": "No such file, or none that the caller may know of",
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
    },
+   "E409": {
+    "description": "The state of the file does not allow it",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+   },
    "E421": {
     "description": "Host names another host",
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
@@ -234,6 +285,10 @@ $BYTES
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
    },
    "E503": {
+    "description": "Try again",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+   },
+   "E504": {
     "description": "Try again",
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
    },

@@ -239,7 +239,7 @@ TEST_F(FollowFileTest, AStopAndACancelEndIt) {
   EXPECT_FALSE(Next(*cancelled, received));
   EXPECT_EQ(cancelled->Finish().code(), absl::StatusCode::kCancelled);
   const absl::Time start = absl::Now();
-  server_->Stop(absl::Seconds(60));
+  EXPECT_TRUE(server_->Stop(absl::Seconds(60)).ok());
   EXPECT_FALSE(Next(*waiting, received));
   EXPECT_EQ(waiting->Finish().code(), absl::StatusCode::kUnavailable);
   EXPECT_FALSE(Next(*sleeping, received));

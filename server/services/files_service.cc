@@ -103,21 +103,23 @@ bool FilesService::MayRead(const Principal& principal, const std::string& name) 
   return environment_.authenticator.RightsTo(principal, name).Has(Right::kRead);
 }
 
-absl::StatusOr<std::optional<v1::MirrorStatus>> FilesService::MirrorIn(const std::set<int>& states,
-                                                                       const std::string& name) {
-  const auto file = environment_.store.OpenFile(name);
-  if (absl::IsNotFound(file.status())) return std::nullopt;  // Gone since it was listed.
+absl::StatusOr<bool> FilesService::Describe(const v1::ListFilesRequest& request,
+                                            v1::FileSummary& summary) {
+  const auto file = environment_.store.OpenFile(summary.name());
+  if (absl::IsNotFound(file.status())) return false;  // Gone since it was listed.
   H5M_RETURN_IF_ERROR(file.status());
   H5M_ASSIGN_OR_RETURN(const store::FileInfo info, (*file)->Info());
-  v1::MirrorStatus mirror = environment_.mirrors.StatusOf(info);
-  if (!states.contains(mirror.state())) return std::nullopt;
-  return mirror;
+  *summary.mutable_mirror() = environment_.mirrors.StatusOf(info);
+  if (info.forked_from) *summary.mutable_forked_from() = ToProto(*info.forked_from);
+  if (request.forks_only() && !info.forked_from) return false;
+  const auto& states = request.states();
+  return states.empty() ||
+         std::find(states.begin(), states.end(), summary.mirror().state()) != states.end();
 }
 
-absl::Status FilesService::ListInStates(IsCancelled is_cancelled, const Principal& principal,
-                                        const v1::ListFilesRequest& request, int limit,
-                                        v1::ListFilesResponse& response) {
-  const std::set<int> states(request.states().begin(), request.states().end());
+absl::Status FilesService::ListByLook(IsCancelled is_cancelled, const Principal& principal,
+                                      const v1::ListFilesRequest& request, int limit,
+                                      v1::ListFilesResponse& response) {
   std::string after = request.page_token();
   PageBudget budget;
   for (size_t looked_at = 0; looked_at < kFilesMax; looked_at += kStateStep) {
@@ -125,19 +127,18 @@ absl::Status FilesService::ListInStates(IsCancelled is_cancelled, const Principa
         const std::vector<store::FileSummary> files,
         ListVisible(is_cancelled, principal, request.directory(), after, kStateStep));
     for (const store::FileSummary& file : files) {
-      H5M_ASSIGN_OR_RETURN(std::optional<v1::MirrorStatus> mirror, MirrorIn(states, file.name));
-      // Another file may have got the name since it was listed.
-      if (environment_.authenticator.asks_owners() && !MayRead(principal, file.name))
-        mirror.reset();
       v1::FileSummary summary = ToProto(file);
-      if (mirror.has_value()) *summary.mutable_mirror() = *std::move(mirror);
-      const bool is_full =
-          summary.has_mirror() && (response.files_size() == limit || !budget.Takes(summary));
+      H5M_ASSIGN_OR_RETURN(bool is_wanted, Describe(request, summary));
+      // Another file may have got the name since it was listed.
+      if (environment_.authenticator.asks_owners() && !MayRead(principal, file.name)) {
+        is_wanted = false;
+      }
+      const bool is_full = is_wanted && (response.files_size() == limit || !budget.Takes(summary));
       if (is_full) {
         response.set_next_page_token(after);
         return absl::OkStatus();
       }
-      if (summary.has_mirror()) *response.add_files() = std::move(summary);
+      if (is_wanted) *response.add_files() = std::move(summary);
       after = file.name;
     }
     if (files.size() < kStateStep) return absl::OkStatus();
@@ -160,8 +161,8 @@ absl::Status FilesService::List(IsCancelled is_cancelled, const Principal& princ
   const int limit =
       request.page_size() == 0 ? kFilesDefault : std::min(request.page_size(), kFilesMax);
   H5M_RETURN_IF_ERROR(CheckStates(request));
-  if (request.states_size() > 0) {
-    const absl::Status listed = ListInStates(is_cancelled, principal, request, limit, response);
+  if (request.states_size() > 0 || request.forks_only()) {
+    const absl::Status listed = ListByLook(is_cancelled, principal, request, limit, response);
     return listed.ok() ? listed : NotListed(request.directory(), listed);
   }
   // One more than asked for tells whether there is a next page.

@@ -61,13 +61,14 @@ class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1
                                                               const Principal& principal,
                                                               const std::string& directory,
                                                               std::string after, size_t count);
-  // The files of a page that are in one of the states that the request names.
-  absl::Status ListInStates(IsCancelled is_cancelled, const Principal& principal,
-                            const v1::ListFilesRequest& request, int limit,
-                            v1::ListFilesResponse& response);
-  // Unset: the file is gone, or in none of `states`.
-  absl::StatusOr<std::optional<v1::MirrorStatus>> MirrorIn(const std::set<int>& states,
-                                                           const std::string& name);
+  // The files of a page that are in one of the states that the request names, or that are forks: a
+  // look into each file.
+  absl::Status ListByLook(IsCancelled is_cancelled, const Principal& principal,
+                          const v1::ListFilesRequest& request, int limit,
+                          v1::ListFilesResponse& response);
+  // Adds the mirror's state, and the version that a fork began with. False: the file is gone, or
+  // none that `request` asks for.
+  absl::StatusOr<bool> Describe(const v1::ListFilesRequest& request, v1::FileSummary& summary);
   bool MayRead(const Principal& principal, const std::string& name) const;
   absl::Status Get(const grpc::ServerContext& context, const v1::GetFileRequest& request,
                    v1::GetFileResponse& response);

@@ -136,6 +136,42 @@ absl::Status CheckListeners(const Config& config) {
   return absl::OkStatus();
 }
 
+struct Listener {
+  const char* key;
+  ListenAddress address;
+
+  std::string Describe() const { return StrCat(key, " = \"", address.text, "\""); }
+};
+
+absl::StatusOr<std::vector<Listener>> ListenersOf(const Config& config) {
+  std::vector<Listener> listeners;
+  for (const ListenAddress& address : config.listen) listeners.push_back({"listen", address});
+  for (const ListenAddress& address : config.http_listen) {
+    listeners.push_back({"http_listen", address});
+  }
+  if (!config.metrics_listen.empty()) {
+    H5M_ASSIGN_OR_RETURN(ListenAddress address, ParseListenAddress(config.metrics_listen));
+    listeners.push_back({"metrics_listen", std::move(address)});
+  }
+  return listeners;
+}
+
+// Else the second one would fail at the start, with a hint at another program.
+absl::Status CheckCollisions(const Config& config) {
+  H5M_ASSIGN_OR_RETURN(const std::vector<Listener> listeners, ListenersOf(config));
+  for (size_t i = 0; i < listeners.size(); ++i) {
+    for (size_t earlier = 0; earlier < i; ++earlier) {
+      if (!Collide(listeners[earlier].address, listeners[i].address)) continue;
+      const bool is_unix = listeners[i].address.reach == Reach::kUnixSocket;
+      return absl::InvalidArgumentError(
+          StrCat(listeners[earlier].Describe(), " and ", listeners[i].Describe(), " collide: both ",
+                 is_unix ? "are the same socket; give one of them another path"
+                         : "take the same port; give one of them another port"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckTogether(const Config& config) {
   if (const absl::Duration lag = config.max_lag * config.tick_len; lag > absl::Hours(24)) {
     return absl::InvalidArgumentError(
@@ -148,7 +184,8 @@ absl::Status CheckTogether(const Config& config) {
   }
   H5M_RETURN_IF_ERROR(CheckTls(config));
   H5M_RETURN_IF_ERROR(CheckLogins(config));
-  return CheckListeners(config);
+  H5M_RETURN_IF_ERROR(CheckListeners(config));
+  return CheckCollisions(config);
 }
 
 // The rules of all [[kind]] tables.

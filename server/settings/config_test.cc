@@ -103,6 +103,22 @@ TEST(ConfigTest, NetworkAddressWithTlsAndTokensIsTaken) {
   EXPECT_TRUE(config->tls_cert.is_absolute());
 }
 
+TEST(ConfigTest, ListenersThatCollideAreNamed) {
+  EXPECT_THAT(Message(WithSetting("http_listen", "localhost:7447").status()),
+              AllOf(HasSubstr("listen = \"127.0.0.1:7447\" and http_listen = \"localhost:7447\""),
+                    HasSubstr("another port")));
+  EXPECT_THAT(Message(WithSetting("listen", "unix:/s,127.0.0.1:1,unix:/a/../s").status()),
+              AllOf(HasSubstr("listen = \"unix:/s\" and listen = \"unix:/a/../s\""),
+                    HasSubstr("another path")));
+  EXPECT_THAT(
+      Message(MakeConfig(std::vector<Setting>{{"root", "/data", "test"},
+                                              {"http_listen", "127.0.0.1:9447", "test"},
+                                              {"metrics_listen", "127.0.0.1:9447", "test"}})
+                  .status()),
+      HasSubstr("http_listen = \"127.0.0.1:9447\" and metrics_listen = \"127.0.0.1:9447\""));
+  EXPECT_TRUE(WithSetting("listen", "127.0.0.1:0,127.0.0.1:0").ok());
+}
+
 TEST(ConfigTest, TheAuditLogMayBeStandardOutput) {
   const auto to_stdout = MakeConfig({{"root", "/data", "test"}, {"audit_log", "-", "test"}});
   ASSERT_TRUE(to_stdout.ok()) << to_stdout.status();

@@ -1,8 +1,10 @@
 #include "server/settings/listen_address.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/un.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "absl/strings/ascii.h"
@@ -36,6 +38,32 @@ absl::StatusOr<ListenAddress> ParseUnix(std::string_view text) {
     return BadAddress(text, "the path of a Unix socket has at most 107 bytes");
   }
   return address;
+}
+
+// In IPv6's form, so that ::ffff:127.0.0.1 and 127.0.0.1 are the same.
+std::string MappedIpv4(in_addr address) {
+  const auto* const bytes = reinterpret_cast<const char*>(&address.s_addr);
+  return std::string(10, '\0') + "\xff\xff" + std::string(bytes, sizeof(address.s_addr));
+}
+
+// The 16 bytes of each address that the host stands for, or its own name.
+std::vector<std::string> PlacesOf(const std::string& host) {
+  const std::string name = absl::AsciiStrToLower(host);
+  in6_addr ipv6{};
+  if (inet_pton(AF_INET6, name.c_str(), &ipv6) == 1) {
+    return {std::string(reinterpret_cast<const char*>(&ipv6), sizeof(ipv6))};
+  }
+  in_addr ipv4{};
+  if (inet_aton(name.c_str(), &ipv4) == 1) return {MappedIpv4(ipv4)};
+  if (name != "localhost") return {name};
+  std::vector<std::string> loopback = PlacesOf("127.0.0.1");
+  loopback.push_back(PlacesOf("::1").front());
+  return loopback;
+}
+
+bool IsAllAddresses(const std::vector<std::string>& places) {
+  const std::string& place = places.front();
+  return place == std::string(16, '\0') || place == MappedIpv4({.s_addr = INADDR_ANY});
 }
 
 }  // namespace
@@ -80,6 +108,19 @@ absl::StatusOr<std::vector<ListenAddress>> ParseListenList(std::string_view text
     addresses.push_back(std::move(address));
   }
   return addresses;
+}
+
+bool Collide(const ListenAddress& one, const ListenAddress& other) {
+  const bool is_unix = one.reach == Reach::kUnixSocket;
+  if (is_unix != (other.reach == Reach::kUnixSocket)) return false;
+  if (is_unix) return one.path == other.path;
+  if (one.port == 0 || one.port != other.port) return false;
+  const std::vector<std::string> places = PlacesOf(one.host);
+  const std::vector<std::string> others = PlacesOf(other.host);
+  if (IsAllAddresses(places) || IsAllAddresses(others)) return true;
+  return std::any_of(places.begin(), places.end(), [&others](const std::string& place) {
+    return std::find(others.begin(), others.end(), place) != others.end();
+  });
 }
 
 }  // namespace h5mirror::server

@@ -36,6 +36,11 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text);
 // Parses a comma-separated list of at least one address.
 absl::StatusOr<std::vector<ListenAddress>> ParseListenList(std::string_view text);
 
+// Whether the server cannot listen on both, as far as the texts tell. 0.0.0.0 and [::] are each all
+// addresses of IPv4 and IPv6 (ListenSocket clears IPV6_V6ONLY), localhost is 127.0.0.1 and ::1.
+// Other host names are not resolved. Port 0 is another one each time.
+bool Collide(const ListenAddress& one, const ListenAddress& other);
+
 }  // namespace h5mirror::server
 
 #endif  // H5MIRROR_SERVER_SETTINGS_LISTEN_ADDRESS_H_

@@ -55,5 +55,39 @@ TEST(ListenAddressTest, ListIsSplitAtCommas) {
   EXPECT_FALSE(ParseListenList("127.0.0.1:1,").ok());
 }
 
+bool CollideAsTexts(std::string_view one, std::string_view other) {
+  const bool collide = Collide(*ParseListenAddress(one), *ParseListenAddress(other));
+  EXPECT_EQ(Collide(*ParseListenAddress(other), *ParseListenAddress(one)), collide);
+  return collide;
+}
+
+TEST(ListenAddressTest, TheSamePlaceCollides) {
+  EXPECT_TRUE(CollideAsTexts("127.0.0.1:9", "127.0.0.1:9"));
+  EXPECT_TRUE(CollideAsTexts("localhost:9", "127.0.0.1:9"));
+  EXPECT_TRUE(CollideAsTexts("LocalHost:9", "[::1]:9"));
+  EXPECT_TRUE(CollideAsTexts("[::ffff:127.0.0.1]:9", "127.0.0.1:9"));
+  EXPECT_TRUE(CollideAsTexts("[0:0::1]:9", "[::1]:9"));
+  EXPECT_TRUE(CollideAsTexts("Node7:9", "node7:9"));
+  EXPECT_TRUE(CollideAsTexts("unix:/run/a/../sock", "unix:/run/sock"));
+}
+
+TEST(ListenAddressTest, AllAddressesCollideWithEach) {
+  EXPECT_TRUE(CollideAsTexts("0.0.0.0:9", "127.0.0.1:9"));
+  EXPECT_TRUE(CollideAsTexts("0.0.0.0:9", "[::1]:9"));
+  EXPECT_TRUE(CollideAsTexts("[::]:9", "0.0.0.0:9"));
+  EXPECT_TRUE(CollideAsTexts("[::]:9", "192.0.2.7:9"));
+  EXPECT_TRUE(CollideAsTexts("[::]:9", "node7:9"));
+}
+
+TEST(ListenAddressTest, OtherPlacesDoNotCollide) {
+  EXPECT_FALSE(CollideAsTexts("127.0.0.1:9", "127.0.0.1:10"));
+  EXPECT_FALSE(CollideAsTexts("127.0.0.1:9", "127.0.0.2:9"));
+  EXPECT_FALSE(CollideAsTexts("127.0.0.1:9", "[::1]:9"));
+  EXPECT_FALSE(CollideAsTexts("0.0.0.0:0", "0.0.0.0:0"));
+  EXPECT_FALSE(CollideAsTexts("node7:9", "node8:9"));
+  EXPECT_FALSE(CollideAsTexts("unix:/run/sock", "unix:/run/other"));
+  EXPECT_FALSE(CollideAsTexts("unix:/run/sock", "127.0.0.1:9"));
+}
+
 }  // namespace
 }  // namespace h5mirror::server

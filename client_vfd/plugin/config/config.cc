@@ -87,7 +87,7 @@ constexpr auto kKeys = std::to_array<Key>({
     {"ca", [](const std::string& v, Config* c) { return SetText(v, &c->ca); }},
     {"token", [](const std::string& v, Config* c) { return SetText(v, &c->token); }},
     {"page_size", [](const std::string& v, Config* c) { return SetPageSize(v, &c->page_size_bytes); }},
-    {"comment", [](const std::string& v, Config* c) { return SetText(v, &c->comment); }},
+    {"comment", [](const std::string& v, Config* c) { return SetComment(v, &c->comment); }},
     {"version_every",
      [](const std::string& v, Config* c) {
        return SetDurationMs(v, 100, kVersionAgeMaxMs, &c->version_every_ms);

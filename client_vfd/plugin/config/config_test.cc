@@ -149,6 +149,7 @@ TEST(ConfigTest, FieldsOfVfdSwmrThatAreReadElsewhereAreToldWhere) {
 
 TEST(ConfigTest, WrongValuesNameKeyValueAndWhatIsRight) {
   EXPECT_THAT(ProblemOf("ack=soon"), HasSubstr("ack=soon: must be one of: none, applied, durable"));
+  EXPECT_THAT(ProblemOf("comment=\xfc"), HasSubstr("must be UTF-8"));
   EXPECT_THAT(ProblemOf("page_size=1000"), HasSubstr("page_size=1000: must be a power of two"));
   EXPECT_THAT(ProblemOf("window=12"), HasSubstr("1048576"));
   EXPECT_THAT(ProblemOf("timeout=fast"), HasSubstr("such as 5s"));

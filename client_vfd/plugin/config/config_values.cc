@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/server_list.h"
+#include "base/utf8.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -39,6 +40,11 @@ bool ParseWithUnit(const std::string& value, std::initializer_list<Unit> units, 
 Problem SetText(const std::string& value, std::string* out) {
   *out = value;
   return std::nullopt;
+}
+
+Problem SetComment(const std::string& value, std::string* out) {
+  if (!IsUtf8(value)) return "must be UTF-8";
+  return SetText(value, out);
 }
 
 Problem SetAgent(const std::string& value, std::string* out) {
