@@ -83,7 +83,7 @@ ExitCode RunEmbedded(const std::filesystem::path& head, const Config& config) {
   Tell(server.status());
   if (!server.ok()) return ExitCode::kCannotListen;
   WaitForEndOfInput();
-  (*server)->Stop(kEndOfCalls);
+  (*server)->Stop(kEndOfCalls).IgnoreError();  // Only workers of HTTP are late, and there are none.
   const absl::Status closed = (*store)->Close(config.stop_timeout);
   if (closed.ok()) return ExitCode::kOk;
   spdlog::error("{}: {}", head.string(), ToStd(closed.message()));

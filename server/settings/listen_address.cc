@@ -42,8 +42,9 @@ absl::StatusOr<ListenAddress> ParseUnix(std::string_view text) {
 
 // In IPv6's form, so that ::ffff:127.0.0.1 and 127.0.0.1 are the same.
 std::string MappedIpv4(in_addr address) {
-  const auto* const bytes = reinterpret_cast<const char*>(&address.s_addr);
-  return std::string(10, '\0') + "\xff\xff" + std::string(bytes, sizeof(address.s_addr));
+  std::string mapped(10, '\0');
+  mapped.append("\xff\xff");
+  return mapped.append(reinterpret_cast<const char*>(&address.s_addr), sizeof(address.s_addr));
 }
 
 // The 16 bytes of each address that the host stands for, or its own name.
