@@ -48,6 +48,7 @@ class CountingEnv final : public Env {
    public:
     File(std::unique_ptr<EnvFile> file, IoCounts& counts)
         : file_(std::move(file)), counts_(counts) {}
+    EnvFile& counted() { return *file_; }
     absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<char> out) override {
       counts_.AddBytes(out.size());
       return file_->ReadAt(offset, out);
@@ -122,7 +123,7 @@ class CountingEnv final : public Env {
     }
     absl::StatusOr<uint64_t> FreeBytes() override { return tree_->FreeBytes(); }
     absl::StatusOr<bool> CanShare(EnvFile& from) override {
-      return tree_->CanShare(*static_cast<File&>(from).file_);
+      return tree_->CanShare(static_cast<File&>(from).counted());
     }
 
    private:
