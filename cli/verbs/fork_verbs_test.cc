@@ -19,13 +19,26 @@ class ForkVerbsTest : public CliTest {
 };
 
 TEST_F(ForkVerbsTest, AForkBeginsWithTheVersion) {
-  const Result forked = Run({"fork", "run.h5@1", "trial.h5"});
+  const Result forked = Run({"fork", "run.h5@2", "trial.h5"});
   EXPECT_EQ(forked.code, 0) << forked.err;
-  EXPECT_THAT(forked.out, HasSubstr("trial.h5 begins as version 1 of run.h5"));
+  EXPECT_THAT(forked.out, HasSubstr("trial.h5 begins as version 2 of run.h5"));
   EXPECT_THAT(forked.out, HasSubstr("  h5mirror promote trial.h5 run.h5\n"));
   for (const auto& line : absl::StrSplit(forked.out, '\n')) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_EQ(Run({"export", "trial.h5@1", "-"}).out, "two");
+  EXPECT_THAT(Run({"log", "trial.h5"}).out, HasSubstr("fork of run.h5@2"));
+}
+
+TEST_F(ForkVerbsTest, AForkOfAnOldVersionSaysThatItCannotBePromoted) {
+  const Result forked = Run({"fork", "run.h5@1", "trial.h5"});
+  EXPECT_EQ(forked.code, 0) << forked.err;
+  EXPECT_THAT(forked.out, HasSubstr("version 1 is not the newest of run.h5 (2): trial.h5\n"
+                                    "cannot be promoted while run.h5 is at version 2 with other "
+                                    "bytes.\n"));
+  EXPECT_THAT(forked.out, HasSubstr("\n  h5mirror fork run.h5@latest NEW\n"));
+  EXPECT_THAT(forked.out, Not(HasSubstr("h5mirror promote")));
+  for (const auto& line : absl::StrSplit(forked.out, '\n')) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_EQ(Run({"export", "trial.h5@1", "-"}).out, "one");
-  EXPECT_THAT(Run({"log", "trial.h5"}).out, HasSubstr("fork of run.h5@1"));
+  EXPECT_EQ(Run({"promote", "trial.h5", "run.h5"}).code, 5);
 }
 
 TEST_F(ForkVerbsTest, ForkPrintsWhatItMade) {
