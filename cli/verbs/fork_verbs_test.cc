@@ -53,7 +53,7 @@ TEST_F(ForkVerbsTest, ForkPrintsWhatItMade) {
 
 TEST_F(ForkVerbsTest, ShowAndStatusTellOfTheFork) {
   ASSERT_EQ(Run({"fork", "run.h5@1", "trial.h5"}).code, 0);
-  const char* const line = "fork of:      run.h5@1, taken over at 2026-11-03 10:00:00 UTC";
+  const char* const line = "fork of:      run.h5@1, forked at 2026-11-03 10:00:00 UTC";
   EXPECT_THAT(Run({"show", "trial.h5@1"}).out, HasSubstr(line));
   EXPECT_THAT(Run({"status", "trial.h5"}).out, HasSubstr(line));
   EXPECT_EQ(Run({"status", "trial.h5", "--json"}).json()["forked_from"]["name"], "run.h5");
@@ -86,7 +86,7 @@ TEST_F(ForkVerbsTest, APromotionIsTheNewestVersion) {
   EXPECT_EQ(json["unchanged"], false);
   EXPECT_EQ(json["dry_run"], false);
   EXPECT_EQ(Run({"export", "run.h5@latest", "-"}).out, "corrected");
-  EXPECT_THAT(Run({"show", "run.h5@3"}).out, HasSubstr("promoted:     trial.h5@2"));
+  EXPECT_THAT(Run({"show", "run.h5@3"}).out, HasSubstr("promoted:     trial.h5@2, taken over at "));
 }
 
 TEST_F(ForkVerbsTest, APromotionOfAnOldVersionTakesThatOne) {
