@@ -42,7 +42,8 @@ void ShowServer(Context& context, const v1::GetServerResponse& server,
   sheet.Line("open", StrCat(server.open_files(), " files, ", server.open_sessions(), " sessions"));
   sheet.Line("you are",
              server.verified_user().empty() ? "not asked for a token" : server.verified_user());
-  sheet.Line("rights", absl::StrJoin(server.rights(), ", "));
+  // Tables, and the files of a token, may leave fewer to a file: the server tells that of a file.
+  sheet.Line("rights at most", absl::StrJoin(server.rights(), ", "));
   if (usage) sheet.Line("nearly used", absl::StrJoin(NearlyUsedUp(*usage), ", "));
 }
 
