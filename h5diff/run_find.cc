@@ -154,9 +154,14 @@ class Finder {
     return Directory(*client, "");
   }
 
-  int End(const std::string& glob) {
+  int End(const FindOptions& options) {
     if (context_.json()) {
-      context_.Print(Json{{"glob", glob}, {"found", found_}, {"failed", failed_}});
+      context_.Print(Json{{"glob", options.glob}, {"found", found_}, {"failed", failed_}});
+    } else if (!has_found_ && !wanted_.every_version) {
+      // An object that was deleted is a frequent one to look for.
+      context_.Note(StrCat(options.glob, ": no match in any newest version",
+                           options.at.empty() ? "" : " of that time",
+                           "; --every-version looks into the older ones too"));
     }
     return failed_.empty() ? kExitOk : kExitFailure;
   }
@@ -199,6 +204,7 @@ class Finder {
   }
 
   void Tell(const std::string& file, const std::vector<Finding>& findings) {
+    has_found_ = has_found_ || !findings.empty();
     for (const Finding& each : findings) {
       if (context_.json()) {
         found_.push_back(Json{{"file", file},
@@ -222,6 +228,7 @@ class Finder {
   Table table_;
   Json found_ = Json::array();
   Json failed_ = Json::array();
+  bool has_found_ = false;
 };
 
 }  // namespace
@@ -239,7 +246,7 @@ absl::StatusOr<int> RunFind(Context& context, const FindOptions& options) {
   Finder finder(context, wanted);
   if (options.places.empty()) H5M_RETURN_IF_ERROR(finder.Everywhere());
   for (const std::string& place : options.places) H5M_RETURN_IF_ERROR(finder.Place(place));
-  return finder.End(options.glob);
+  return finder.End(options);
 }
 
 }  // namespace h5mirror::tools

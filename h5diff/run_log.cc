@@ -52,7 +52,8 @@ std::vector<std::string> LinesOf(const ObjectEvent& event) {
       lines.push_back(StrCat("replaced by another ", event.object));
       break;
     case Kind::kWent:
-      lines.push_back(StrCat("went: ", event.object, ", last seen in version ", event.before));
+      // The version first: a narrow terminal clips the end, and without it nobody finds the object.
+      lines.push_back(StrCat("went; version ", event.before, " has it: ", event.object));
       break;
     case Kind::kUnknown:
       lines.push_back(StrCat("could not be looked into: ", event.note));

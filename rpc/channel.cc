@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "base/human.h"
+#include "base/status_macros.h"
 #include "base/strings.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
@@ -16,6 +17,7 @@
 #include "rpc/reading_channel.h"
 #include "rpc/status.h"
 #include "rpc/tls_mismatch.h"
+#include "rpc/unix_socket_rights.h"
 
 namespace h5mirror::rpc {
 namespace {
@@ -123,6 +125,7 @@ bool RenewCredential(const ClientOptions& options, const std::string& shown,
 
 absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,
                            absl::Duration timeout, absl::Duration refused_max) {
+  H5M_RETURN_IF_ERROR(CheckMayOpenSocket(options));  // No wait gives a right.
   const absl::Time start = absl::Now();
   const absl::Time deadline = start + timeout;
   absl::Time next_look = std::min(deadline, start + refused_max);

@@ -163,9 +163,10 @@ v1::CommitVersionRequest NewCommit(const std::string& name, const std::string& c
 absl::Status CheckNoLease(const std::string& local, const v1::FileStatus& server) {
   if (!server.has_lease()) return absl::OkStatus();
   const v1::Writer& writer = server.lease().writer();
-  return absl::FailedPreconditionError(StrCat(
-      local, ": ", writer.program(), " (pid ", writer.pid(), " on ", writer.host(),
-      ") holds the lease of ", server.name(), "; end it, or wait until its lease has run out"));
+  return absl::FailedPreconditionError(
+      StrCat(local, ": ", writer.program(), " (pid ", writer.pid(), " on ", writer.host(),
+             ") holds the lease of ", server.name(),
+             "; let its program close the file, end it, or wait until its lease has run out"));
 }
 
 bool IsLevel(const std::string& name, const LocalFile& file,

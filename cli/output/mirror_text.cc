@@ -35,10 +35,12 @@ std::string MirrorLine(const v1::MirrorStatus& mirror, absl::TimeZone zone) {
   if (const absl::Time since = FromProto(mirror.since_time()); since != absl::InfinitePast()) {
     StrAppend(&line, " since ", LocalTime(since, zone));
   }
-  const bool lags = mirror.pending_cuts() > 0 || mirror.pending_bytes() > 0;
-  if (lags && !resyncs) {
-    StrAppend(&line, ", ", mirror.pending_cuts(), mirror.pending_cuts() == 1 ? " cut" : " cuts",
-              " and ", Bytes(mirror.pending_bytes()), " to come");
+  if (mirror.pending_bytes() > 0 && !resyncs) {
+    StrAppend(&line, ", ", Bytes(mirror.pending_bytes()), " to come");
+  }
+  // Most of them have come, and wait for the server's next sync.
+  if (const int64_t cuts = mirror.pending_cuts(); cuts > 0 && !resyncs) {
+    StrAppend(&line, ", ", cuts, cuts == 1 ? " cut" : " cuts", " not yet durable");
   }
   if (!mirror.detail().empty()) StrAppend(&line, ": ", Printable(mirror.detail()));
   return line;

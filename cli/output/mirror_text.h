@@ -10,8 +10,8 @@
 namespace h5mirror::tools {
 
 // One line: "resyncing 37 %, 12.3 MiB of 33 MiB, since 2026-11-03 14:00:00 CET",
-// "connected since ..., 2 cuts and 3 MiB to come", "degraded since ...: why". Empty where the
-// server does not know.
+// "connected since ..., 3 MiB to come, 2 cuts not yet durable", "degraded since ...: why". Empty
+// where the server does not know.
 std::string MirrorLine(const v1::MirrorStatus& mirror, absl::TimeZone zone);
 
 }  // namespace h5mirror::tools

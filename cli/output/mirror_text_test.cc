@@ -35,9 +35,13 @@ TEST(MirrorTextTest, NearlyAllIsNotAll) {
 TEST(MirrorTextTest, ConnectedSaysWhatIsToCome) {
   v1::MirrorStatus status = Status(v1::MIRROR_STATE_CONNECTED);
   EXPECT_EQ(Line(status), "connected since 2026-11-03 14:00:00 UTC");
+  status.set_pending_cuts(9);
+  EXPECT_EQ(Line(status), "connected since 2026-11-03 14:00:00 UTC, 9 cuts not yet durable")
+      << "all that the writer has is there";
   status.set_pending_cuts(1);
   status.set_pending_bytes(4096);
-  EXPECT_EQ(Line(status), "connected since 2026-11-03 14:00:00 UTC, 1 cut and 4 KiB to come");
+  EXPECT_EQ(Line(status),
+            "connected since 2026-11-03 14:00:00 UTC, 4 KiB to come, 1 cut not yet durable");
 }
 
 TEST(MirrorTextTest, DegradedSaysWhy) {

@@ -28,8 +28,10 @@ std::string UserOf(const v1::Version& version) {
 
 std::string SourceText(const v1::SourceVersion& source, absl::TimeZone zone) {
   if (source.version() == 0) return "";
-  std::string text = StrCat(source.name(), "@", source.version(), ", taken over at ",
-                            LocalTime(FromProto(source.server_time()), zone));
+  const bool is_fork = source.kind() == v1::SOURCE_KIND_FORK;
+  std::string text =
+      StrCat(source.name(), "@", source.version(), is_fork ? ", forked at " : ", taken over at ",
+             LocalTime(FromProto(source.server_time()), zone));
   if (!source.verified_user().empty()) {
     StrAppend(&text, " by ", source.verified_user());
   } else if (!source.claimed_user().empty()) {

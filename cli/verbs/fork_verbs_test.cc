@@ -19,13 +19,26 @@ class ForkVerbsTest : public CliTest {
 };
 
 TEST_F(ForkVerbsTest, AForkBeginsWithTheVersion) {
-  const Result forked = Run({"fork", "run.h5@1", "trial.h5"});
+  const Result forked = Run({"fork", "run.h5@2", "trial.h5"});
   EXPECT_EQ(forked.code, 0) << forked.err;
-  EXPECT_THAT(forked.out, HasSubstr("trial.h5 begins as version 1 of run.h5"));
+  EXPECT_THAT(forked.out, HasSubstr("trial.h5 begins as version 2 of run.h5"));
   EXPECT_THAT(forked.out, HasSubstr("  h5mirror promote trial.h5 run.h5\n"));
   for (const auto& line : absl::StrSplit(forked.out, '\n')) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_EQ(Run({"export", "trial.h5@1", "-"}).out, "two");
+  EXPECT_THAT(Run({"log", "trial.h5"}).out, HasSubstr("fork of run.h5@2"));
+}
+
+TEST_F(ForkVerbsTest, AForkOfAnOldVersionSaysThatItCannotBePromoted) {
+  const Result forked = Run({"fork", "run.h5@1", "trial.h5"});
+  EXPECT_EQ(forked.code, 0) << forked.err;
+  EXPECT_THAT(forked.out, HasSubstr("version 1 is not the newest of run.h5 (2): trial.h5\n"
+                                    "cannot be promoted while run.h5 is at version 2 with other "
+                                    "bytes.\n"));
+  EXPECT_THAT(forked.out, HasSubstr("\n  h5mirror fork run.h5@latest NEW\n"));
+  EXPECT_THAT(forked.out, Not(HasSubstr("h5mirror promote")));
+  for (const auto& line : absl::StrSplit(forked.out, '\n')) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_EQ(Run({"export", "trial.h5@1", "-"}).out, "one");
-  EXPECT_THAT(Run({"log", "trial.h5"}).out, HasSubstr("fork of run.h5@1"));
+  EXPECT_EQ(Run({"promote", "trial.h5", "run.h5"}).code, 5);
 }
 
 TEST_F(ForkVerbsTest, ForkPrintsWhatItMade) {
@@ -40,7 +53,7 @@ TEST_F(ForkVerbsTest, ForkPrintsWhatItMade) {
 
 TEST_F(ForkVerbsTest, ShowAndStatusTellOfTheFork) {
   ASSERT_EQ(Run({"fork", "run.h5@1", "trial.h5"}).code, 0);
-  const char* const line = "fork of:      run.h5@1, taken over at 2026-11-03 10:00:00 UTC";
+  const char* const line = "fork of:      run.h5@1, forked at 2026-11-03 10:00:00 UTC";
   EXPECT_THAT(Run({"show", "trial.h5@1"}).out, HasSubstr(line));
   EXPECT_THAT(Run({"status", "trial.h5"}).out, HasSubstr(line));
   EXPECT_EQ(Run({"status", "trial.h5", "--json"}).json()["forked_from"]["name"], "run.h5");
@@ -73,7 +86,7 @@ TEST_F(ForkVerbsTest, APromotionIsTheNewestVersion) {
   EXPECT_EQ(json["unchanged"], false);
   EXPECT_EQ(json["dry_run"], false);
   EXPECT_EQ(Run({"export", "run.h5@latest", "-"}).out, "corrected");
-  EXPECT_THAT(Run({"show", "run.h5@3"}).out, HasSubstr("promoted:     trial.h5@2"));
+  EXPECT_THAT(Run({"show", "run.h5@3"}).out, HasSubstr("promoted:     trial.h5@2, taken over at "));
 }
 
 TEST_F(ForkVerbsTest, APromotionOfAnOldVersionTakesThatOne) {

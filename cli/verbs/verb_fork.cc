@@ -23,6 +23,33 @@ struct Options {
 
 // Where the file system shares no blocks, all of the file is copied.
 constexpr absl::Duration kAnswerTime = absl::Hours(6);
+constexpr absl::Duration kLookTime = absl::Seconds(30);
+
+// The number of the file's newest version; that of the forked one where the server does not tell.
+int64_t NewestOf(const ConnectedVersion& file) {
+  v1::GetFileRequest request;
+  request.set_name(file.name);
+  const absl::StatusOr<v1::FileStatus> status = file.client->GetFile(request, kLookTime);
+  return status.ok() ? status->newest_version().version() : file.version;
+}
+
+// A promotion wants a file that is as its fork knew it. Whether a newer version has the forked
+// one's bytes again is for the server to find out, when it is asked to promote.
+void SayWhatBecomesOfIt(Context& context, const ConnectedVersion& file,
+                        const std::string& new_name) {
+  const int64_t newest = NewestOf(file);
+  if (newest <= file.version) {
+    context.Say("To take over what becomes of it:");
+    context.Say(StrCat("  h5mirror promote ", ShellWord(new_name), " ", ShellWord(file.name)));
+    return;
+  }
+  context.Say(StrCat("version ", file.version, " is not the newest of ", file.name, " (", newest,
+                     "): ", new_name));
+  context.Say(StrCat("cannot be promoted while ", file.name, " is at version ", newest,
+                     " with other bytes."));
+  context.Say("For a fork that can be promoted:");
+  context.Say(StrCat("  h5mirror fork ", ShellWord(file.name + "@latest"), " NEW"));
+}
 
 absl::StatusOr<int> RunFork(Context& context, const Options& options) {
   H5M_ASSIGN_OR_RETURN(const ConnectedVersion file, ConnectVersion(context, options.file));
@@ -46,11 +73,10 @@ absl::StatusOr<int> RunFork(Context& context, const Options& options) {
                        {"from_version", file.version},
                        {"new_name", options.new_name},
                        {"version", VersionToJson(*version)}});
+    return kExitOk;
   }
   context.Say(StrCat(options.new_name, " begins as version ", file.version, " of ", file.name));
-  context.Say("To take over what becomes of it:");
-  context.Say(
-      StrCat("  h5mirror promote ", ShellWord(options.new_name), " ", ShellWord(file.name)));
+  SayWhatBecomesOfIt(context, file, options.new_name);
   return kExitOk;
 }
 

@@ -160,8 +160,8 @@ void AddLs(CLI::App& app, Context& context, Action& action) {
       ->excludes(long_form);
   verb->add_option_function<std::string>(
           "--state", [options](const std::string& text) { options->states = ParseStates(text); },
-          "only files whose mirror is in one of these states, such as degraded,diverged; any: each "
-          "file with its state")
+          "only files whose mirror is in one of these states, such as degraded,diverged; any: in "
+          "any of them; a file that is on the server only has no state")
       ->type_name("STATE,...")
       ->excludes(long_form)
       ->excludes("--removed");

@@ -42,7 +42,8 @@ void ShowServer(Context& context, const v1::GetServerResponse& server,
   sheet.Line("open", StrCat(server.open_files(), " files, ", server.open_sessions(), " sessions"));
   sheet.Line("you are",
              server.verified_user().empty() ? "not asked for a token" : server.verified_user());
-  sheet.Line("rights", absl::StrJoin(server.rights(), ", "));
+  // Tables, and the files of a token, may leave fewer to a file: the server tells that of a file.
+  sheet.Line("rights at most", absl::StrJoin(server.rights(), ", "));
   if (usage) sheet.Line("nearly used", absl::StrJoin(NearlyUsedUp(*usage), ", "));
 }
 
@@ -214,6 +215,12 @@ struct Told {
   int code = kExitOk;
 };
 
+std::string_view WhyNotAsked(const absl::Status& away) {
+  if (absl::IsUnavailable(away)) return ", which is away";
+  if (absl::IsPermissionDenied(away)) return ", which you may not ask";
+  return ", which is none of yours and was not asked";
+}
+
 // What the local record says, where the server cannot be asked, or is none of the user's own.
 Told ShowRecord(Context& context, const FileArg& file, const absl::Status& away) {
   const LocalRecord& record = *file.record;
@@ -225,9 +232,7 @@ Told ShowRecord(Context& context, const FileArg& file, const absl::Status& away)
   sheet.Line("way out", report.way_out);
   sheet.Line("local", file.local.string());
   sheet.Line("name", file.name);
-  sheet.Line("server",
-             StrCat(record.server,
-                    is_away ? ", which is away" : ", which is none of yours and was not asked"));
+  sheet.Line("server", StrCat(record.server, WhyNotAsked(away)));
   sheet.Line("durable", record.cut == 0
                             ? "no cut that is known here"
                             : StrCat("cut ", CutText(record.cut), ", version ", record.version));
@@ -243,8 +248,9 @@ Told ShowRecord(Context& context, const FileArg& file, const absl::Status& away)
 
 absl::StatusOr<Told> TellFile(Context& context, const Options& options, const FileArg& file) {
   const absl::StatusOr<rpc::Client*> connected = context.Connect(file);
-  const bool not_asked =
-      absl::IsUnavailable(connected.status()) || absl::IsFailedPrecondition(connected.status());
+  const bool not_asked = absl::IsUnavailable(connected.status()) ||
+                         absl::IsFailedPrecondition(connected.status()) ||
+                         absl::IsPermissionDenied(connected.status());
   if (not_asked && file.record.has_value()) {
     return ShowRecord(context, file, connected.status());
   }

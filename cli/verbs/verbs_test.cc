@@ -184,7 +184,8 @@ TEST_F(VerbsTest, WhatDoesNotExistIsThree) {
 TEST_F(VerbsTest, StatusDescribesServerAndFile) {
   server_.AddVersion("a.h5", "x");
   EXPECT_EQ(Run({"status", "--json"}).json()["server_version"], "0.0-fake");
-  EXPECT_THAT(Run({"status"}).out, HasSubstr("read, write, restore, delete, operate"));
+  EXPECT_THAT(Run({"status"}).out,
+              HasSubstr("\nrights at most: read, write, restore, delete, operate\n"));
   const Json file = Run({"status", "a.h5", "--json"}).json();
   EXPECT_EQ(file["newest_version"]["version"], 1);
   EXPECT_TRUE(file["lease"].is_null());

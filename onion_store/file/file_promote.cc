@@ -121,11 +121,13 @@ absl::StatusOr<FileImpl::PromotionBasis> FileImpl::FindBasis(File& fork, Version
     H5M_ASSIGN_OR_RETURN(equal, FindEqual(fork, *forked, newest, index, is_cancelled));
   }
   if (equal == 0 || !is_level) {
-    return absl::AbortedError(StrCat(
-        files_.name(), " has changed since ", fork.name(), " was ",
-        promoted != 0 ? "promoted to its version " : "forked from its version ", known,
-        ": the newest is version ", newest, is_level ? "" : " and later cuts",
-        "; compare: h5mirror diff ", files_.name(), "@", known, " ", files_.name(), "@latest"));
+    return absl::AbortedError(
+        StrCat(files_.name(), " has changed since ", fork.name(), " was ",
+               promoted != 0 ? "promoted to its version " : "forked from its version ", known,
+               ": the newest is version ", newest, is_level ? "" : " and later cuts",
+               "; compare: h5mirror diff ", files_.name(), "@", known, " ", files_.name(),
+               "@latest; or take one object over: h5mirror restore ", fork.name(),
+               "@latest:/PATH --into LOCAL --replace"));
   }
   PromotionBasis basis;
   H5M_ASSIGN_OR_RETURN(basis.newest, GetVersion(newest));

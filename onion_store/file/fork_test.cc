@@ -357,7 +357,8 @@ TEST_F(ForkTest, PromotionIsRefusedWhereTheFileHasMovedOn) {
   EXPECT_TRUE(absl::IsAborted(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()),
               HasSubstr("was forked from its version 1: the newest is version 2; compare: "
-                        "h5mirror diff run.h5@1 run.h5@latest"));
+                        "h5mirror diff run.h5@1 run.h5@latest; or take one object over: "
+                        "h5mirror restore trial.h5@latest:/PATH --into LOCAL --replace"));
   EXPECT_EQ(run_->GetVersion(0)->version, 2);
 }
 

@@ -127,6 +127,12 @@ absl::StatusOr<Principal> HttpCallSource::Authenticate(const Authenticator& auth
   absl::StatusOr<Principal> principal = authenticator.Authenticate(
       authorization(), {.uid = uid(), .grpc_peer = peer_text, .certificate_pem = pem});
   if (principal.ok()) admit_();
+  const bool has_none = absl::IsUnauthenticated(principal.status()) && !authorization();
+  if (has_none && authenticator.wants_tokens()) {
+    return absl::UnauthenticatedError(
+        StrCat(principal.status().message(),
+               "; a program that speaks HTTP sends the header `Authorization: Bearer TOKEN`"));
+  }
   return principal;
 }
 

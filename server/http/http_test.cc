@@ -491,6 +491,7 @@ TEST_F(HttpRightsTest, ATokenIsWanted) {
   const HttpReply without = Get("/f/home/anna/a.h5");
   EXPECT_EQ(without.status, 401);
   EXPECT_THAT(without.headers.at("www-authenticate"), StartsWith("Bearer"));
+  EXPECT_THAT(without.body, HasSubstr("sends the header `Authorization: Bearer TOKEN`"));
   EXPECT_EQ(Get("/f/home/anna/a.h5", "Authorization: Bearer nonsense\r\n").status, 401);
   EXPECT_EQ(Get("/f/home/anna/a.h5", "Authorization: Basic YTpi\r\n").status, 401);
 }

@@ -18,7 +18,7 @@ MirrorGauges::MirrorGauges(prometheus::Registry& registry) {
     return &prometheus::BuildGauge().Name(name).Help(help).Register(registry).Add({});
   };
   lag_cuts_ = lag("h5mirror_server_mirror_lag_cuts",
-                  "Cuts that writers have not brought yet, of the file that lacks the most.");
+                  "Cuts of writers that are not durable yet, of the file that has the most.");
   lag_bytes_ = lag("h5mirror_server_mirror_lag_bytes",
                    "Bytes that writers have not brought yet, of the file that lacks the most.");
   lag_seconds_ = lag("h5mirror_server_mirror_lag_seconds",

@@ -1,6 +1,9 @@
 #include "server/settings/config.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/human.h"
@@ -121,11 +124,14 @@ absl::Status CheckTls(const Config& config) {
   return absl::OkStatus();
 }
 
+bool KnowsCallers(const Config& config) {
+  return config.HasTokens() || config.HasClientCertificates() || config.HasLogins() ||
+         config.HasMunge();
+}
+
 // An address of the network takes TLS, and callers that the server knows.
 absl::Status CheckListeners(const Config& config) {
-  const bool knows_callers = config.HasTokens() || config.HasClientCertificates() ||
-                             config.HasLogins() || config.HasMunge();
-  const bool may_be_open = config.HasTls() && knows_callers;
+  const bool may_be_open = config.HasTls() && KnowsCallers(config);
   for (const auto* addresses : {&config.listen, &config.http_listen}) {
     const char* const key = addresses == &config.listen ? "listen" : "http_listen";
     for (const ListenAddress& address : *addresses) {
@@ -211,8 +217,35 @@ std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> 
   return best.empty() ? std::string(otherwise) : StrCat("did you mean \"", best, "\"?");
 }
 
+namespace {
+
+// Of an address that every process of this host may connect to, without being asked for a name;
+// nullopt: there is none. Addresses of the network are never open: CheckListeners().
+std::optional<std::string> OpenToThisHost(const Config& config) {
+  if (KnowsCallers(config) || !config.access.empty()) return std::nullopt;
+  for (const auto* addresses : {&config.listen, &config.http_listen}) {
+    const bool is_http = addresses == &config.http_listen;
+    const char* const key = is_http ? "http_listen" : "listen";
+    for (const ListenAddress& address : *addresses) {
+      if (address.reach == Reach::kUnixSocket) continue;
+      return StrCat(key, " = \"", address.text,
+                    "\", and there are no tokens, certificates of clients or [[access]] tables: "
+                    "every user of this machine can ",
+                    is_http ? "read" : "read, change and remove",
+                    " every file on this server; a Unix socket in its place (", key,
+                    " = \"unix:PATH\") or tokens_file keeps others out");
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::vector<std::string> WarningsOf(const Config& config) {
   std::vector<std::string> warnings;
+  if (std::optional<std::string> open = OpenToThisHost(config)) {
+    warnings.push_back(*std::move(open));
+  }
   if (config.HasLogins() && config.access.empty()) {
     warnings.push_back(StrCat("jwt_keys = \"", config.jwt_keys.string(),
                               "\" and no [[access]] table: every user of ", config.jwt_issuer,

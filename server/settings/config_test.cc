@@ -12,6 +12,7 @@ namespace h5mirror::server {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -166,11 +167,25 @@ TEST(ConfigTest, SignedTokensWantKeysIssuerAndAudience) {
   EXPECT_TRUE(WarningsOf(*config).empty());
 }
 
+TEST(ConfigTest, AServerThatIsOpenToItsHostSaysSo) {
+  const auto is_open = ElementsAre(AllOf(HasSubstr("= \"127.0.0.1:"), HasSubstr("every user of")));
+  EXPECT_THAT(WarningsOf(*WithSetting("lease_ttl", "5s")), is_open) << "the default address";
+  EXPECT_THAT(WarningsOf(*WithSetting("listen", "unix:/run/s,127.0.0.1:7447")), is_open);
+  auto config = WithSetting("listen", "unix:/run/h5mirror.sock");
+  EXPECT_THAT(WarningsOf(*config), IsEmpty());
+  config->http_listen = {*ParseListenAddress("127.0.0.1:7448")};
+  EXPECT_THAT(WarningsOf(*config), ElementsAre(AllOf(HasSubstr("http_listen = \"127.0.0.1:7448\""),
+                                                     HasSubstr("can read every"))));
+  config->access.emplace_back();
+  EXPECT_THAT(WarningsOf(*config), IsEmpty()) << "the tables decide";
+  EXPECT_THAT(WarningsOf(*WithSetting("tokens_file", "/etc/h5mirror/tokens")), IsEmpty());
+}
+
 TEST(ConfigTest, OwnersOfHeadsWantUsersThatAreKnown) {
   auto config = WithSetting("owner_of_heads", "acl");
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->owner_of_heads, store::HeadOwner::kAcl);
-  EXPECT_THAT(WarningsOf(*config), ElementsAre(HasSubstr("no writer is known as a user")));
+  EXPECT_THAT(WarningsOf(*config), Contains(HasSubstr("no writer is known as a user")));
   config->access.emplace_back();
   EXPECT_EQ(WarningsOf(*config).size(), 1u) << "no Unix socket";
   config->listen = {*ParseListenAddress("unix:/run/h5mirror.sock")};

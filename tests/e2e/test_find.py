@@ -78,6 +78,14 @@ def test_a_time_chooses_the_version(files):
     assert find(files, "/entry/data", "--at", "2020-01-01", "--every-version") == set()
 
 
+def test_what_only_older_versions_have_is_hinted_at(files):
+    files.edit("one.h5", "del f['entry/data']")
+    gone = files.cli("find", "/entry/data", "one.h5").ok()
+    assert gone.out == "" and "--every-version" in gone.err, gone.describe()
+    for words in (["/entry/data"], ["/entry/data", "one.h5", "--every-version"], ["/none", "--every-version"]):
+        assert "--every-version" not in files.cli("find", *words).ok().err, words
+
+
 def test_a_group_that_holds_itself_is_looked_into_once(files):
     files.edit("one.h5", "f['entry/self'] = f['entry']")
     found = {path for _, path, _, _ in find(files, "**", "one.h5")}

@@ -88,7 +88,7 @@ def test_what_a_fork_is_of_is_told_when_the_source_is_gone(two):
     two.server.start()
     source = two.status("trial.h5")["forked_from"]
     assert (source["kind"], source["name"], source["version"]) == ("fork", "run.h5", 1)
-    assert "fork of:      run.h5@1, taken over at " in two.cli("status", "trial.h5").ok().out
+    assert "fork of:      run.h5@1, forked at " in two.cli("status", "trial.h5").ok().out
     verify(two, "trial.h5")
 
 
@@ -238,7 +238,7 @@ def test_rights_to_both_files_decide(tmp_path):
             ("robot", DENIED, "fork", f"{home}/a.h5@1", f"{home}/robot.h5"),
         ])
         shown = host.run(ANNA, "status", f"{home}/beam.h5").ok().out
-        assert "fork of:      beamline/a.h5@1, taken over at" in shown and f" by {ANNA}" in shown, shown
+        assert "fork of:      beamline/a.h5@1, forked at" in shown and f" by {ANNA}" in shown, shown
         assert host.site.head(f"{home}/trial.h5").exists() and not host.site.head(f"{his}/b.h5").exists()
 
 

@@ -56,7 +56,7 @@ def test_each_change_of_an_object_is_told_and_no_other(same_history):
     assert document["events"][0]["before"] == 7
     assert document["events"][3]["changes"][0]["elements"] == 3
     text = same_history.cli("log", "run.h5:/g/temp").ok().out
-    for words in ("went: dataset float64 (10100,), last seen in version 7", 'attribute units: "K" -> "C"',
+    for words in ("went; version 7 has it: dataset float64 (10100,)", 'attribute units: "K" -> "C"',
                   "data: 3 elements in 1 chunk", "appeared: dataset float64 (10000,)"):
         assert words in text, text
 

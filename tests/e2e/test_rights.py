@@ -25,6 +25,14 @@ def host(tmp_path):
         yield host
 
 
+def test_a_socket_without_permission_is_no_dead_server(host):
+    Path(host.site.address.removeprefix("unix:")).chmod(0o600)
+    refused = host.run(ANNA, "ls")
+    assert refused.code == DENIED, refused.describe()
+    assert "you may not open this socket (srw------- " in refused.err, refused.describe()
+    host.run("robot", "ls").ok()
+
+
 ATTEMPTS = [
     # Each one's own.
     (ANNA, OK, "log", f"home/{ANNA}/a.h5"),

@@ -30,12 +30,14 @@ test('a time that is none is shown as it is', () => {
   expect(moment(undefined)).toBe('unknown');
 });
 
-test('the lag says since when, how much is to come, and how much a resync has brought', () => {
+test('the lag says until when all is durable, what is to come, and how much a resync has brought', () => {
   const now = Date.parse('2026-11-28T12:00:10Z');
   expect(lag(undefined, now)).toBe('');
   expect(lag(mirror('IN_SYNC'), now)).toBe('');
-  const behind = { pending_since_time: '2026-11-28T12:00:00Z', pending_bytes: '2048' };
-  expect(lag(mirror('CONNECTED', behind), now)).toBe('10 s behind, 2.0 KiB to come');
+  const waits = { pending_since_time: '2026-11-28T12:00:00Z', pending_cuts: '9' };
+  expect(lag(mirror('CONNECTED', waits), now)).toBe('durable up to 10 s ago, 9 cuts not yet durable');
+  const lacks = { pending_since_time: '2026-11-28T12:00:00Z', pending_bytes: '2048', pending_cuts: '1' };
+  expect(lag(mirror('CONNECTED', lacks), now)).toBe('durable up to 10 s ago, 2.0 KiB to come, 1 cut not yet durable');
   const resync = { resync_total_bytes: '1000', resync_sent_bytes: '999' };
   expect(lag(mirror('RESYNCING', resync), now)).toBe('99 % brought');
 });

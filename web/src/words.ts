@@ -49,14 +49,17 @@ export function stateWord(state: MirrorState | undefined): string {
   return state === undefined ? 'not mirrored' : STATE_WORDS[state];
 }
 
-// How far the mirror is behind its file; '': it is not, or nobody says so.
+// What the mirror lacks of its file, or has not on disk yet; '': nothing, or nobody says so.
 export function lag(mirror: MirrorStatus | undefined, now: number): string {
   if (mirror === undefined) return '';
   const parts = [];
   if (mirror.pending_since_time !== undefined) {
-    parts.push(`${duration(now - Date.parse(mirror.pending_since_time))} behind`);
+    // Then all was durable. A part of what came later may be.
+    parts.push(`durable up to ${duration(now - Date.parse(mirror.pending_since_time))} ago`);
   }
   if (Number(mirror.pending_bytes) > 0) parts.push(`${bytes(mirror.pending_bytes)} to come`);
+  const cuts = Number(mirror.pending_cuts);
+  if (cuts > 0) parts.push(`${cuts} ${cuts === 1 ? 'cut' : 'cuts'} not yet durable`);
   if (stateOf(mirror) === 'RESYNCING' && Number(mirror.resync_total_bytes) > 0) {
     const share = Number(mirror.resync_sent_bytes) / Number(mirror.resync_total_bytes);
     parts.push(`${Math.min(100, Math.floor(100 * share))} % brought`);

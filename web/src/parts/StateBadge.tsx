@@ -6,12 +6,12 @@ const MARKS = { CONNECTED: '●', DEGRADED: '▲', RESYNCING: '◐', IN_SYNC: '�
 // In words and by a mark: colour alone would not reach everybody.
 export function StateBadge({ mirror, now }: { mirror: MirrorStatus | undefined; now: number }) {
   const state = stateOf(mirror);
-  const behind = lag(mirror, now);
+  const lacks = lag(mirror, now);
   return (
     <span className={`state state-${state ?? 'NONE'}`}>
       <span aria-hidden="true">{state === undefined ? '○' : MARKS[state]} </span>
       {stateWord(state)}
-      {behind !== '' && <span className="lag">, {behind}</span>}
+      {lacks !== '' && <span className="lag">, {lacks}</span>}
     </span>
   );
 }
