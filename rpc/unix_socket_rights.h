@@ -10,8 +10,8 @@ namespace h5mirror::rpc {
 
 // kPermissionDenied: the permissions of the socket, or of a directory on the way, keep this process
 // out; the message names them, and the way in. OK: they do not, there is no socket, or the target
-// is none. Looks at files, and for a refusal asks the name service; connects to nothing.
-// Thread-safe.
+// is none. Looks at files, for a refusal twice within 200 ms, and asks the name service; connects
+// to nothing. Thread-safe.
 absl::Status CheckMayOpenSocket(const ClientOptions& options);
 
 }  // namespace h5mirror::rpc
