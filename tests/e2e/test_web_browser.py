@@ -211,6 +211,32 @@ def test_two_versions_show_their_differences_with_values_and_a_map(chromium, web
         differences.get_by_text("attribute unit:").wait_for()
 
 
+def test_one_object_is_the_one_that_is_selected_in_the_tree_in_each_version(chromium, web):  # noqa: F811
+    with visit(chromium, web, "/files/changes.h5?version=1") as there:
+        one = there.page.get_by_role("region", name="One object")
+        restore = one.get_by_role("button", name="Restore")
+        select = lambda name: there.page.get_by_role("treeitem", name=name, exact=True).click()  # noqa: E731
+
+        def is_offered(path: str, version: int) -> None:
+            one.get_by_role("button", name=f"Restore {path} of version {version}…", exact=True).wait_for()
+            assert one.get_by_label("Path").input_value() == path
+            assert restore.count() == 1
+
+        there.page.get_by_role("treeitem", name="lab", exact=True).wait_for()
+        assert restore.count() == 0  # Of a file as a whole.
+        for name, path in (("lab", "/lab"), ("d", "/lab/d"), ("lost", "/lab/lost"), ("lab", "/lab"), ("lost", "/lab/lost")):
+            select(name)
+            is_offered(path, 1)
+        select("d")
+        there.page.get_by_role("radio", name="step 2").check()
+        there.page.get_by_text("Version 2", exact=True).first.wait_for()
+        is_offered("/lab/d", 2)
+        select("lab")
+        is_offered("/lab", 2)
+        select("d")
+        is_offered("/lab/d", 2)
+
+
 def test_an_object_tells_its_history_and_who_gave_its_attributes(chromium, web):  # noqa: F811
     with visit(chromium, web, "/files/changes.h5?version=3") as there:
         entity(there.page, "lab")

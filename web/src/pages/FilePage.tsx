@@ -27,7 +27,7 @@ export function FilePage({ route }: { route: Extract<Route, { page: 'file' }> })
   const { reload } = history;
   const askAllowed = useCallback((signal: AbortSignal) => askRights(name, signal), [name]);
   const allowed = useAsked(askAllowed);
-  const [looked] = useState(() => new Looked(path));
+  const [looked] = useState(() => new Looked());
   const [changed, setChanged] = useState('');
   const onChanged = useCallback(
     (says: string) => {

@@ -1,4 +1,4 @@
-import { useCallback, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 
 import { blame, history } from '../api';
 import { useAsked } from '../asked';
@@ -12,7 +12,7 @@ import { MissingRight } from './MissingRight';
 interface Props {
   name: string;
   version: string; // that is shown; '': the live file
-  looked: Looked; // the object that the viewer has shown last
+  looked: Looked; // the object that is selected in the viewer
   rights: readonly string[] | undefined; // to the file; undefined: not known yet
   onChoose: (version: string) => void;
   onChanged: (says: string) => void;
@@ -23,7 +23,18 @@ export function ObjectPanel({ name, version, looked, rights, onChoose, onChanged
   const [typed, setTyped] = useState<string>(); // undefined: as the viewer has it
   const [asked, setAsked] = useState('');
   const [isReplaced, setReplaced] = useState(false);
-  const shown = useSyncExternalStore(looked.subscribe, looked.get);
+  const [shown, setShown] = useState(looked.get);
+  useEffect(() => {
+    let former = looked.get();
+    setShown(former);
+    return looked.subscribe(() => {
+      const now = looked.get();
+      setShown(now);
+      if (now === '' || now === former) return;
+      if (former !== '') setTyped(undefined); // Somebody chose another object after a path was typed.
+      former = now;
+    });
+  }, [looked]);
   const path = typed ?? shown;
   return (
     <section aria-label="One object" className="object">
