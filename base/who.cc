@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,6 +22,13 @@ std::string ReadMachineId(const std::string& host) {
   return id.empty() ? host : id;
 }
 
+// Of a process whose user has no entry that it can read: in a sandbox, or in a container with a uid
+// of its own.
+std::string NamedUser() {
+  const char* named = getenv("LOGNAME");
+  return named != nullptr && *named != '\0' ? named : std::to_string(geteuid());
+}
+
 std::string ReadUser() {
   std::array<char, 4096> buffer;
   passwd entry{};
@@ -29,7 +37,7 @@ std::string ReadUser() {
       found != nullptr) {
     return found->pw_name;
   }
-  return std::to_string(geteuid());
+  return NamedUser();
 }
 
 }  // namespace

@@ -8,7 +8,7 @@ namespace h5mirror {
 
 const std::string& OwnHost();
 const std::string& OwnMachineId();  // the host where the machine has none
-const std::string& OwnUser();       // the number where it has no name
+const std::string& OwnUser();       // LOGNAME, else the number, where it has no name
 
 }  // namespace h5mirror
 

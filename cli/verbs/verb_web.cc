@@ -17,11 +17,12 @@ namespace {
 
 constexpr absl::Duration kCheckMax = absl::Seconds(30);
 constexpr char kWayOut[] =
-    "; run pip install 'h5mirror[web]', or set H5MIRROR_PYTHON to the Python that has it";
+    "; build the wheel with ./dev wheel, run pip install \"$(ls build/wheel/*.whl)[web]\" in a "
+    "venv, and set H5MIRROR_PYTHON to the venv's bin/python";
 // Finds modules without running them, and prints those that are missing.
 constexpr char kMissing[] =
     "import importlib.util as u; print(*(n for n in ('h5mirror', 'h5py', 'aiohttp', 'h5grove') "
-    "if u.find_spec(n) is None))";
+    "if u.find_spec(n) is None), sep=', ')";
 // No module of the current directory counts, as it may be anybody's. Python before 3.11, which the
 // package does not take, knows no such variable.
 constexpr char kSafePath[] = "PYTHONSAFEPATH";
@@ -34,7 +35,7 @@ struct Flag {
 
 // For --help. Python takes them, and those of its own version that are not here.
 constexpr Flag kFlags[] = {
-    {"--http", true, "the server's http_listen, as http://HOST:PORT; with --server"},
+    {"--http", true, "the server's http_listen, as http://HOST:PORT; it is on TCP"},
     {"--read-token", true, "@FILE with fewer rights than --token, for processes that read files"},
     {"--listen", true, "the address of the page (127.0.0.1)"},
     {"--port", true, "the port of the page; 0: any that is free (0)"},
@@ -116,9 +117,10 @@ void AddWeb(CLI::App& app, const std::vector<std::string>& arguments, Action& ac
   }
   verb->allow_extras();
   verb->footer(
-      "The page is a program of the Python package: pip install 'h5mirror[web]'. It is started "
-      "with python3, or the Python that H5MIRROR_PYTHON names. It needs --server and --http, and "
-      "takes --ca and --token.");
+      "The page is a program of the Python package. ./dev wheel builds its wheel, and pip install "
+      "\"$(ls build/wheel/*.whl)[web]\" installs it in a venv. It is started with python3, or the "
+      "Python that H5MIRROR_PYTHON names. It needs --http, and takes --server, --ca and --token. "
+      "Without --server, H5MIRROR_SERVER or client.toml names the server.");
   verb->callback([&app, &arguments, &action] {
     action = [&app, &arguments] { return RunWeb(app, arguments); };
   });

@@ -22,12 +22,13 @@ class WebTest : public CliTest {
 };
 
 TEST_F(WebTest, APythonWithoutThePackageEndsWithTheWayOut) {
-  PutPython("echo aiohttp h5grove", 0);
+  PutPython("echo 'aiohttp, h5grove'", 0);
   const Result result = Run({"web", "--http", "http://h:1"});
   EXPECT_EQ(result.code, 3);
   EXPECT_EQ(result.err, "h5mirror: web is a program of the Python package: " + Path("python") +
-                            " has no aiohttp h5grove; run pip install 'h5mirror[web]', or set "
-                            "H5MIRROR_PYTHON to the Python that has it\n");
+                            " has no aiohttp, h5grove; build the wheel with ./dev wheel, run pip "
+                            "install \"$(ls build/wheel/*.whl)[web]\" in a venv, and set "
+                            "H5MIRROR_PYTHON to the venv's bin/python\n");
 }
 
 TEST_F(WebTest, APythonThatIsNotThereEndsWithTheWayOut) {
@@ -35,14 +36,14 @@ TEST_F(WebTest, APythonThatIsNotThereEndsWithTheWayOut) {
   const Result result = Run({"web"});
   EXPECT_EQ(result.code, 3);
   EXPECT_THAT(result.err, HasSubstr("start " + Path("none") + ": No such file or directory"));
-  EXPECT_THAT(result.err, HasSubstr("pip install 'h5mirror[web]'"));
+  EXPECT_THAT(result.err, HasSubstr("pip install \"$(ls build/wheel/*.whl)[web]\""));
 }
 
 TEST_F(WebTest, APythonThatFailsIsQuoted) {
   PutPython("echo 'Traceback:' >&2; echo 'Fatal: no codec' >&2", 1);
   const Result result = Run({"web"});
   EXPECT_EQ(result.code, 3);
-  EXPECT_THAT(result.err, HasSubstr(Path("python") + ": Fatal: no codec; run pip install"));
+  EXPECT_THAT(result.err, HasSubstr(Path("python") + ": Fatal: no codec; build the wheel"));
 }
 
 TEST_F(WebTest, HelpNeedsNoPython) {

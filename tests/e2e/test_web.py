@@ -139,6 +139,86 @@ def test_events_come_as_the_server_tells_them(fits, visitor):
     stream.close()
 
 
+CLOSED_TAB = """
+    import asyncio, io, logging
+    from aiohttp import web
+    from aiohttp.test_utils import TestServer
+    from h5mirror.web._guard import Guard
+    from h5mirror.web._sessions import Sessions
+    from h5mirror.web._settings import Settings
+
+    log = io.StringIO()
+    logging.basicConfig(stream=log)
+    ended = asyncio.Event()
+
+    async def endless(request):
+        response = web.StreamResponse()
+        await response.prepare(request)
+        try:
+            while True:
+                await response.write(b": still here" * 1000)
+                await asyncio.sleep(0)
+        finally:
+            ended.set()
+
+    async def upstream_breaks(request):
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"half")
+        raise ConnectionResetError
+
+    async def ask(server, path):
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET " + path + b" HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n")
+        await reader.readuntil(b"h")
+        return reader, writer
+
+    async def main():
+        app = web.Application(middlewares=[Guard(Settings(server="h:1", http="http://h:1"), Sessions()).middleware])
+        app.add_routes([web.get("/endless", endless), web.get("/breaks", upstream_breaks)])
+        async with TestServer(app) as server:
+            reader, writer = await ask(server, b"/endless")
+            writer.transport.abort()
+            await ended.wait()
+            reader, writer = await ask(server, b"/breaks")
+            try:
+                rest = await reader.read()
+            except ConnectionResetError:
+                rest = b""
+            print(rest.endswith(b"0\\r\\n\\r\\n"))
+            writer.close()
+
+    asyncio.run(main())
+    print(repr(log.getvalue()))
+"""
+
+
+def test_a_tab_that_is_closed_leaves_no_line_and_a_broken_answer_is_not_whole(fits):
+    assert fits.py(CLOSED_TAB).split() == ["False", "''"]
+
+
+def test_the_server_is_the_configured_one_and_a_silent_http_is_told_at_once(fits):
+    silent = "http://127.0.0.1:1"
+    page = WebPage(fits, command=[FITS / "bin" / "python", "-m", "h5mirror", "web", "--http", silent],
+                   H5MIRROR_SERVER=fits.site.address)
+    wait_until(lambda: silent in page.process.err(), "nothing is said of the server that does not answer", 60)
+    line, = page.process.err().splitlines()
+    assert "http_listen" in line and "--http" in line, line
+    visitor = page.visitor()
+    assert visitor.json("/api/session")["server"] == fits.site.address
+    status, said = visitor.refused("/api/files")
+    assert status == 503 and said in line, (status, said)
+    assert visitor.look("meta", "run.h5", version=1)[0] == 200  # By gRPC.
+
+
+@pytest.mark.parametrize("more, said", [
+    (["--http", "unix:/run/h5mirror.sock"], "an http_listen on TCP"), (["--http", "http://h:1"], "which is no server")])
+def test_an_address_that_the_page_cannot_use_is_told_with_the_way_out(fits, more, said):
+    result = run([FITS / "bin" / "python", "-m", "h5mirror", "web", *more], fits.site.work,
+                 env=fits.env(H5MIRROR_SERVER="embedded" if "server" in said else "node7:7447"), timeout=60)
+    assert result.code == 2 and said in result.err and len(result.err.splitlines()) == 1, result.describe()
+
+
 def test_a_download_is_the_version_whole_or_in_a_range(fits, visitor):
     exported = fits.site.export("run.h5", 1).read_bytes()
     status, body = visitor.ask("/api/bytes/run.h5@1")

@@ -182,6 +182,7 @@ def test_cuts_come_as_a_program_makes_them_and_the_selection_stays(chromium, fit
 def test_what_is_not_there_is_told_in_words(chromium, web):  # noqa: F811
     with visit(chromium, web, "/files/none.h5") as there:
         there.page.get_by_role("alert").filter(has_text="none.h5").wait_for()
+        assert there.page.get_by_role("main").locator("p").count() == 1
         there.complaints.clear()  # The browser tells of each status above 399.
 
 
@@ -209,6 +210,34 @@ def test_two_versions_show_their_differences_with_values_and_a_map(chromium, web
         assert there.overhang() <= 0
         differences.get_by_label("Compare version 2 with").select_option("3")
         differences.get_by_text("attribute unit:").wait_for()
+
+
+def test_one_object_is_the_one_that_is_selected_in_the_tree_in_each_version(chromium, web):  # noqa: F811
+    with visit(chromium, web, "/files/changes.h5?version=1") as there:
+        one = there.page.get_by_role("region", name="One object")
+        restore = one.get_by_role("button", name="Restore")
+        select = lambda name: there.page.get_by_role("treeitem", name=name, exact=True).click()  # noqa: E731
+
+        def is_offered(path: str, version: int) -> None:
+            one.get_by_role("button", name=f"Restore {path} of version {version}…", exact=True).wait_for()
+            assert one.get_by_label("Path").input_value() == path
+            assert restore.count() == 1
+
+        there.page.get_by_role("treeitem", name="lab", exact=True).wait_for()
+        assert restore.count() == 0  # Of a file as a whole.
+        for name, path in (("lab", "/lab"), ("d", "/lab/d"), ("lost", "/lab/lost"), ("lab", "/lab"), ("lost", "/lab/lost")):
+            select(name)
+            is_offered(path, 1)
+        select("d")
+        there.page.get_by_role("radio", name="step 2").check()
+        there.page.get_by_text("Version 2", exact=True).first.wait_for()
+        is_offered("/lab/d", 2)
+        select("lab")
+        is_offered("/lab", 2)
+        select("d")
+        is_offered("/lab/d", 2)
+        assert all("404" in each for each in there.complaints), there.complaints
+        there.complaints.clear()  # Of 404: what was shown of version 1 is asked of version 2 too, which has no /lab/lost.
 
 
 def test_an_object_tells_its_history_and_who_gave_its_attributes(chromium, web):  # noqa: F811
@@ -300,7 +329,7 @@ def test_a_version_gets_a_tag_and_a_file_is_rolled_back_by_keyboard(chromium, fi
 
 def test_who_may_only_look_sees_no_button_that_changes(chromium, web):  # noqa: F811
     with visit(chromium, web) as there:
-        there.page.route("**/api/rights*", lambda route: route.fulfill(json={"rights": ["read"]}))
+        there.page.route("**/api/rights*", lambda route: route.fulfill(json={"rights": ["read"], "original": None}))
         there.page.goto(web.origin + "/files/run.h5?version=1")
         there.page.get_by_role("link", name="Download version 1").wait_for()
         there.page.get_by_role("tree").wait_for()
@@ -310,13 +339,39 @@ def test_who_may_only_look_sees_no_button_that_changes(chromium, web):  # noqa: 
 
 
 def test_a_refusal_is_told_in_words_with_the_way_out(chromium, web):  # noqa: F811
-    with visit(chromium, web, "/files/run.h5?version=1") as there:
+    with visit(chromium, web) as there:
+        there.page.route("**/api/rights*", lambda route: route.fulfill(json={"rights": ["read", "write"], "original": None}))
+        there.page.goto(web.origin + "/files/run.h5?version=1")
         one = there.page.get_by_role("region", name="One object")
         one.get_by_label("Path").fill("/value")
         one.get_by_role("button", name="Restore /value of version 1…").click()
         one.get_by_role("alert").wait_for()
         one.get_by_text("h5mirror restore run.h5@1:/value", exact=True).wait_for()
         there.complaints.clear()  # Of 4xx.
+
+
+def test_an_original_that_the_page_does_not_write_is_named_with_the_command(chromium, fits, web):  # noqa: F811
+    local = fits.site.work / "run.h5"
+    with visit(chromium, web, "/files/run.h5?version=1") as there:
+        there.page.get_by_role("treeitem", name="value", exact=True).click()
+        one = there.page.get_by_role("region", name="One object")
+        one.get_by_text(f"h5mirror restore {local}@1:/value", exact=True).wait_for()
+        assert one.get_by_role("button", name="Restore").count() == 0
+        assert there.page.get_by_role("alert").count() == 0
+
+
+def test_after_a_rollback_the_page_says_how_the_local_file_gets_it(chromium, fits, web):  # noqa: F811
+    fits.py("""
+    for n in (1, 2):
+        with h5py.File("older.h5", "a", driver="h5mirror", config=CONFIG) as f:
+            f.attrs["n"] = n
+    """)
+    wait_for_version(web.visitor(), "older.h5", 2)
+    with visit(chromium, web, "/files/older.h5?version=1") as there:
+        there.page.get_by_role("button", name="Roll back to version 1…").click()
+        there.page.get_by_role("button", name="Roll back to version 1 now").click()
+        there.page.get_by_text("newer than the local file").wait_for()
+        there.page.get_by_text(f"h5mirror recover {fits.site.work / 'older.h5'}", exact=True).wait_for()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

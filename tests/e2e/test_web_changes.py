@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -183,7 +184,42 @@ UNTOLD = """
 
 
 def test_an_older_server_that_tells_no_rights_of_one_file_tells_those_at_most(fits):
-    assert fits.py(UNTOLD).strip() == "{'rights': ['read', 'write']}"
+    assert fits.py(UNTOLD).strip() == "{'rights': ['read', 'write'], 'original': None}"
+
+
+ORIGINALS = """
+    import json
+    from h5mirror.web._original import _own_machine, original_of
+    here = _own_machine()
+    for machine, path in ((here, "/etc/hosts"), (here, "/none/a.h5"), (here, "/etc/hosts/a.h5"), ("other", "/none/a.h5"),
+                          ("other", "(mode=remote, session 3f2a91c0)"), (here, "")):
+        print(json.dumps(original_of({"origin": {"machine_id": machine, "host": "lab7", "path": path}}) is not None))
+    print(json.dumps(original_of({})))
+"""
+
+
+def test_an_original_is_what_another_machine_may_have_or_lies_here(fits):
+    assert fits.py(ORIGINALS).split() == ["true", "false", "false", "true", "false", "false", "null"]
+
+
+def test_the_original_that_the_page_does_not_write_is_told_beforehand(fits, visitor):
+    told = visitor.json("/api/rights?file=local.h5")["original"]
+    assert told["path"] == str(fits.site.work / "local.h5") and told["host"], told
+    assert visitor.json("/api/rights?file=run.h5")["original"] is None  # It is gone, so nothing parts.
+
+
+def test_a_version_made_here_has_the_name_of_its_user(fits, visitor):
+    fits.py("""
+    for n in (1, 2):
+        with h5py.File("named.h5", "a", driver="h5mirror", config=CONFIG) as f:
+            f.attrs["n"] = n
+    """)
+    wait_for_version(visitor, "named.h5", 2)
+    wanted = {"what": "rollback", "file": "named.h5", "version": "1"}
+    visitor.change(visitor.preview(**wanted), **wanted)
+    made = visitor.json("/api/files/named.h5")["newest_version"]["writer"]
+    assert made["claimed_user"] == pwd.getpwuid(os.geteuid()).pw_name, made
+    assert made["program"] == "h5mirror"  # By which the page knows that the local file is older.
 
 
 def test_a_tag_is_shown_first_then_given_moved_and_taken(visitor):
@@ -410,6 +446,13 @@ def test_the_server_s_own_rights_decide(secured):
     status, body = anna.post("/api/changes", {"what": "restore", "file": "a.h5", "version": "1", "path": "/", "preview": True})
     assert status >= 400 and body["message"], body
     assert newest(anna, "a.h5") == "2"
+
+
+def test_a_link_without_a_token_says_why_it_does_not_sign_in(secured):
+    page = WebPage(secured.fits, ca=secured.ca)
+    status, said = Visitor(page).sign_in(key=page.key)
+    assert status == 401 and said["message"].startswith("the server asks for a token"), (status, said)
+    page.visitor(token=secured.tokens["anna"])
 
 
 def test_differences_are_told_to_each_visitor_by_the_own_token(secured):

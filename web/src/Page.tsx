@@ -23,7 +23,8 @@ function takeAnswer(): URLSearchParams | undefined {
   return answer;
 }
 
-async function begin(): Promise<Session> {
+// `why`: the reason for which there is no session although a link was opened.
+async function begin(): Promise<Session & { why?: string }> {
   const answer = takeAnswer();
   if (answer?.has('state') === true) {
     const done = await finishLogin(answer);
@@ -36,15 +37,16 @@ async function begin(): Promise<Session> {
   try {
     return await signIn({ key });
   } catch (error) {
-    if (error instanceof ApiError && error.status === 401) return now; // A link of an earlier run.
+    // A link of an earlier run, or the server asks for a token.
+    if (error instanceof ApiError && error.status === 401) return { ...now, why: error.message };
     throw error;
   }
 }
 
-let beginning: Promise<Session> | undefined;
+let beginning: Promise<Session & { why?: string }> | undefined;
 
 export function Page() {
-  const [now, setNow] = useState<Session>();
+  const [now, setNow] = useState<Session & { why?: string }>();
   const [failure, setFailure] = useState('');
   const route = useRoute();
 
@@ -59,7 +61,7 @@ export function Page() {
       fail(error);
       session().then(setNow, () => undefined); // A login that came to nothing can be begun again.
     });
-    onSignedOut(() => setNow((old) => old && { ...old, signed_in: false }));
+    onSignedOut((why) => setNow((old) => old && { ...old, signed_in: false, why }));
     window.addEventListener('hashchange', look);
     return () => window.removeEventListener('hashchange', look);
   }, []);
@@ -98,7 +100,7 @@ export function Page() {
       <main id="main" tabIndex={-1}>
         {failure !== '' && <Failure message={failure} />}
         {now === undefined && failure === '' && <p role="status">Loading…</p>}
-        {now?.signed_in === false && <SignIn login={now.login} onSignedIn={signedIn} />}
+        {now?.signed_in === false && <SignIn login={now.login} why={now.why ?? ''} onSignedIn={signedIn} />}
         {now?.signed_in === true && route.page === 'files' && <FilesPage />}
         {now?.signed_in === true && route.page === 'file' && <FilePage key={route.name} route={route} />}
       </main>

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 
-import { ApiError, file, files, onSignedOut, quoted, rights, signIn, signOut } from './api';
+import { allowed, ApiError, file, files, onSignedOut, quoted, signIn, signOut } from './api';
 import { answer, summaryOf } from './testing/samples';
 
 afterEach(() => {
@@ -38,9 +38,9 @@ test('rights are asked for the file, whatever is in its name', async () => {
   const asked: string[] = [];
   vi.stubGlobal('fetch', (path: string) => {
     asked.push(path);
-    return Promise.resolve(answer({ rights: ['read'] }));
+    return Promise.resolve(answer({ rights: ['read'], original: null }));
   });
-  expect(await rights('a b&c.h5', signal)).toEqual(['read']);
+  expect((await allowed('a b&c.h5', signal)).rights).toEqual(['read']);
   expect(asked).toEqual(['/api/rights?file=a+b%26c.h5']);
 });
 

@@ -1,6 +1,6 @@
 // Calls of the web process (docs/design/045-web.md, "Routes").
 
-import type { Blamed, Comparison, Diff, Done, ObjectHistory, Preview, Wanted } from './findings';
+import type { Allowed, Blamed, Comparison, Diff, Done, ObjectHistory, Preview, Wanted } from './findings';
 import type { FileList, FileStatus, FileSummary, Version } from './model';
 import { MIRROR_STATES } from './model';
 
@@ -25,10 +25,10 @@ const PAGES_MAX = 10;
 const SIGN_INS = ['/api/session', '/api/login', '/api/login/finish'];
 
 let csrf = '';
-let signedOut: () => void = () => undefined;
+let signedOut: (why: string) => void = () => undefined;
 
-// `then` is called when an answer says that the session has ended.
-export function onSignedOut(then: () => void): void {
+// `then` is called when an answer says that the session has ended, with its words.
+export function onSignedOut(then: (why: string) => void): void {
   signedOut = then;
 }
 
@@ -68,7 +68,7 @@ async function call(path: string, init: RequestInit = {}): Promise<unknown> {
   }
   if (!response.ok) {
     const message = await messageOf(response);
-    if (response.status === 401 && !SIGN_INS.includes(path)) signedOut();
+    if (response.status === 401 && !SIGN_INS.includes(path)) signedOut(message);
     throw new ApiError(response.status, message);
   }
   return response.json();
@@ -164,9 +164,8 @@ export async function blame(file: string, path: string, signal: AbortSignal): Pr
   return ((await find('blame', { file, path }, signal)) as { attributes: Blamed[] }).attributes;
 }
 
-// Those that the visitor has to the file.
-export async function rights(file: string, signal: AbortSignal): Promise<string[]> {
-  return ((await find('rights', { file }, signal)) as { rights: string[] }).rights;
+export async function allowed(file: string, signal: AbortSignal): Promise<Allowed> {
+  return (await find('rights', { file }, signal)) as Allowed;
 }
 
 // Of a dataset, or of a block of it.

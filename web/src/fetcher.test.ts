@@ -40,17 +40,6 @@ test('a group that has more than its answer is told', async () => {
   expect(told).toHaveBeenCalledExactlyOnceWith('/many', 99000);
 });
 
-test('an object that is chosen is told, and not again with another state', async () => {
-  stub();
-  const looked = vi.fn();
-  const first = new StateFetcher({ kind: 'cut', cut: '1' }, undefined, undefined, looked);
-  await first.fetch('/meta', META);
-  const second = await first.prepare({ kind: 'cut', cut: '2' });
-  await second.fetch('/meta', META);
-  await second.fetch('/data', { ...META, path: '/a' });
-  expect(looked).toHaveBeenCalledExactlyOnceWith('/');
-});
-
 test('what was asked of one state is there for the next, once', async () => {
   const asked = stub();
   const first = new StateFetcher({ kind: 'cut', cut: '1' });

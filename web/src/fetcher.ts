@@ -33,8 +33,6 @@ export class StateFetcher {
     private readonly onGone: () => void = () => undefined,
     // A group has more children than an answer.
     private readonly onLeftOut: (path: string, count: number) => void = () => undefined,
-    // h5web asks what an object is, because somebody has chosen it and not because of another state.
-    private readonly onLooked: (path: string) => void = () => undefined,
   ) {}
 
   public readonly fetch: Fetcher = async (url, params, options = {}) => {
@@ -45,15 +43,12 @@ export class StateFetcher {
       this.answers.delete(query); // h5web keeps it from here on.
       return ahead;
     }
-    const path = params.path;
-    // h5web asks while it is being drawn, when nothing else may change.
-    if (url.includes('/meta') && path !== undefined) queueMicrotask(() => this.onLooked(path));
     return this.ask(query, options.abortSignal);
   };
 
   // Of another state, with answers to what was asked of this one. An answer that fails is asked again.
   public async prepare(next: Shown): Promise<StateFetcher> {
-    const fetcher = new StateFetcher(next, this.onGone, this.onLeftOut, this.onLooked);
+    const fetcher = new StateFetcher(next, this.onGone, this.onLeftOut);
     const wanted = [...this.asked.values()].slice(-AHEAD_MAX);
     await Promise.allSettled(
       wanted.map(async ({ url, params }) => {

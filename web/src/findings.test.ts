@@ -21,6 +21,7 @@ test.each([
   [change('/a', { change: 'removed', old: 'dataset of 3' }), 'dataset of 3 is gone'],
   [change('/a', { change: 'moved', old_path: '/b' }), 'dataset moved from /b'],
   [change('/a', { what: 'data', elements: 1200, region_count: 2, is_chunked: true }), '1,200 elements differ, in 2 chunks'],
+  [change('/a', { what: 'data', elements: 1, region_count: 1 }), '1 element differs, in 1 run'],
   [change('/a', { change: 'unknown', what: 'data', note: 'no filter' }), 'data could not be compared (no filter)'],
 ])('%# is told in words', (found, words) => {
   expect(sentenceOf(found)).toBe(words);

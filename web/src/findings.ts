@@ -1,5 +1,8 @@
 // What `h5mirror` finds in a file, as the web process tells it (docs/design/045-web.md, "Differences").
 
+import type { Origin } from './model';
+import { counted } from './words';
+
 export interface Region {
   offset: number[];
   shape: number[]; // of a chunk; of a run its length
@@ -88,6 +91,13 @@ export interface Restored {
   notes: string[];
 }
 
+// What the visitor may do with a file.
+export interface Allowed {
+  rights: string[];
+  // The local file that this page does not write, so that an object is restored there; null: the page restores it.
+  original: Origin | null;
+}
+
 export type Wanted =
   | { what: 'tag' | 'untag'; file: string; version: string; tag: string }
   | { what: 'rollback'; file: string; version: string; comment: string }
@@ -164,8 +174,8 @@ export function sentenceOf(change: Change): string {
   if (kind === 'removed') return `${change.old ?? object} is gone${more}`;
   if (kind === 'unknown') return `${name === '' ? what : `${what} ${name}`} could not be compared${more}`;
   if (isOfData(change)) {
-    const regions = `${change.region_count.toLocaleString('en')} ${change.is_chunked ? 'chunks' : 'runs'}`;
-    return `${change.elements.toLocaleString('en')} elements differ, in ${regions}${more}`;
+    const regions = counted(change.region_count, change.is_chunked ? 'chunk' : 'run');
+    return `${counted(change.elements, 'element')} ${change.elements === 1 ? 'differs' : 'differ'}, in ${regions}${more}`;
   }
   return `${name === '' ? what : `${what} ${name}`}: ${change.old ?? 'none'} → ${change.new ?? 'none'}${more}`;
 }

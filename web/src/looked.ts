@@ -1,13 +1,13 @@
-// The object that h5web has shown last. No state of React: h5web asks while it is being drawn, and a page that is drawn anew for
-// that makes it ask again.
+// The object that is selected in h5web; '': none is, or it is not known yet. No state of React: a page that is drawn anew for it
+// would make h5web ask again.
 export class Looked {
   private readonly told = new Set<() => void>();
-
-  public constructor(private path: string) {}
+  private path = '';
 
   public readonly get = (): string => this.path;
 
   public readonly set = (path: string): void => {
+    if (path === this.path) return;
     this.path = path;
     for (const tell of this.told) tell();
   };

@@ -61,6 +61,12 @@ export interface LeaseHolder {
   since_time?: string;
 }
 
+// Where a file is written from.
+export interface Origin {
+  host: string;
+  path: string;
+}
+
 export interface FileStatus {
   name: string;
   size_bytes: string;
@@ -74,6 +80,7 @@ export interface FileStatus {
   history_notice: string;
   mirror?: MirrorStatus;
   owner: string;
+  origin?: Origin;
 }
 
 // Which bytes of a file are shown: those of a version, or of the newest cut that a program has made.
@@ -92,6 +99,18 @@ export function queryOf(shown: Shown): Record<string, string> {
 export function stateOf(mirror: MirrorStatus | undefined): MirrorState | undefined {
   const name = mirror?.state.replace(/^MIRROR_STATE_/, '');
   return MIRROR_STATES.find((state) => state === name);
+}
+
+// A path that no local file has: of a file that is on the server only.
+const REMOTE = '(mode=remote';
+
+// The local file, where the newest version was made on the server, so that the file is older; undefined: it is not so. The
+// program `h5mirror` makes versions there (rollback, promote); one that takes a local file tells a state.
+export function olderOriginal(status: FileStatus): Origin | undefined {
+  const { origin, newest_version: newest, lease } = status;
+  if (origin === undefined || origin.path === '' || origin.path.startsWith(REMOTE)) return undefined;
+  if (stateOf(status.mirror) !== undefined || lease !== undefined || newest?.cut !== status.last_cut) return undefined;
+  return newest.writer?.program.startsWith('h5mirror') === true ? origin : undefined;
 }
 
 // Who made a version, or writes: what the server verified counts more than what the client says.

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 
 import { mirror } from './testing/samples';
-import { advice, bytes, duration, lag, moment, stateWord } from './words';
+import { advice, bytes, counted, duration, lag, moment, stateWord } from './words';
 
 test.each([
   ['0', '0 B'],
@@ -50,6 +50,10 @@ test('only what a person can mend has advice', () => {
   }
 });
 
-test('a file that no program has mirrored is said to be so', () => {
-  expect(stateWord(undefined)).toBe('not mirrored');
+test('of one thing the word is the singular', () => {
+  expect([0, 1, 2000].map((each) => counted(each, 'object'))).toEqual(['0 objects', '1 object', '2,000 objects']);
+});
+
+test('a state that the server does not tell is not known', () => {
+  expect(stateWord(undefined)).toBe('not known');
 });

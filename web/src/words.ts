@@ -15,6 +15,11 @@ export function bytes(count: number | string): string {
   return `${value.toFixed(digits)} ${UNITS[unit] ?? ''}`;
 }
 
+// "1 object", "2,000 objects".
+export function counted(count: number, word: string): string {
+  return `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;
+}
+
 // Of two moments in milliseconds; "just now" below a second, as clocks differ.
 export function duration(ms: number): string {
   const seconds = Math.max(0, ms / 1000);
@@ -46,7 +51,7 @@ const STATE_WORDS: Record<MirrorState, string> = {
 };
 
 export function stateWord(state: MirrorState | undefined): string {
-  return state === undefined ? 'not mirrored' : STATE_WORDS[state];
+  return state === undefined ? 'not known' : STATE_WORDS[state];
 }
 
 // What the mirror lacks of its file, or has not on disk yet; '': nothing, or nobody says so.

@@ -13,7 +13,7 @@ rng = np.random.default_rng(1)
 
 with h5py.File(os.path.join(directory, "run.h5"), "w", driver="h5mirror", server=server, root=directory) as f:
     f.attrs["run"] = "under way"
-    temperature = f.create_dataset("temperature", (0,), maxshape=(None,), chunks=(100,))
+    temperature = f.create_dataset("temperature", (0,), maxshape=(None,), chunks=(100,), dtype="f4")
     for step in range(1, 31):
         temperature.resize((10 * step,))
         temperature[-10:] = 20 + np.sin(step / 5) + 0.1 * rng.standard_normal(10)

@@ -59,11 +59,16 @@ class H5MirrorBackendEntrypoint(BackendEntrypoint):  # type: ignore[misc,unused-
                             **keys: Any) -> Any:
         file = _file(filename_or_obj, storage_options)
         try:
-            groups = H5netcdfBackendEntrypoint().open_groups_as_dict(file, **keys)
+            groups = H5netcdfBackendEntrypoint().open_groups_as_dict(file, **_with_dimensions(keys))
             return {path: _told(group, file) for path, group in groups.items()}
         except BaseException:
             file.close()
             raise
+
+
+def _with_dimensions(keys: dict[str, Any]) -> dict[str, Any]:
+    """With names for dimensions that have none, as HDF5's own datasets: h5netcdf's default, of which it warns unless it is given."""
+    return keys if keys.get("phony_dims") is not None else {**keys, "phony_dims": "access"}
 
 
 def _file(opened: Any, options: dict[str, Any] | None) -> H5MirrorFile:
@@ -77,7 +82,7 @@ def _opened(url: Any, options: dict[str, Any] | None, opener: Callable[..., _T],
             told: Callable[[Any, H5MirrorFile], Any]) -> _T:
     file = _file(url, options)
     try:
-        opened: Any = opener(file, **keys)
+        opened: Any = opener(file, **_with_dimensions(keys))
         data = told(opened, file)
     except BaseException:
         file.close()

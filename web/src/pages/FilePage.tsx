@@ -1,10 +1,11 @@
 import { lazy, Suspense, useCallback, useEffect, useMemo, useState } from 'react';
 
-import { file, rights as askRights } from '../api';
+import { allowed as askAllowed, file } from '../api';
 import { useAsked } from '../asked';
+import { recoverCommand } from '../commands';
 import { useNews } from '../events';
 import { Looked } from '../looked';
-import { type FileStatus, personOf, type Shown } from '../model';
+import { type FileStatus, olderOriginal, personOf, type Shown } from '../model';
 import { Differences } from '../parts/Differences';
 import { Failure } from '../parts/Failure';
 import { ObjectPanel } from '../parts/ObjectPanel';
@@ -13,7 +14,7 @@ import { Timeline } from '../parts/Timeline';
 import { VersionPanel } from '../parts/VersionPanel';
 import { go, type Route } from '../route';
 import { useVersions } from '../versions';
-import { advice, bytes, moment } from '../words';
+import { advice, bytes, counted, moment } from '../words';
 
 // h5web is ten times as large as the rest of the page.
 const Viewer = lazy(() => import('../parts/Viewer'));
@@ -25,9 +26,9 @@ export function FilePage({ route }: { route: Extract<Route, { page: 'file' }> })
   const status = news.status ?? first.status;
   const history = useVersions(name, news.versions);
   const { reload } = history;
-  const askAllowed = useCallback((signal: AbortSignal) => askRights(name, signal), [name]);
-  const allowed = useAsked(askAllowed);
-  const [looked] = useState(() => new Looked(path));
+  const ask = useCallback((signal: AbortSignal) => askAllowed(name, signal), [name]);
+  const allowed = useAsked(ask);
+  const [looked] = useState(() => new Looked());
   const [changed, setChanged] = useState('');
   const onChanged = useCallback(
     (says: string) => {
@@ -43,10 +44,18 @@ export function FilePage({ route }: { route: Extract<Route, { page: 'file' }> })
     return cut === '0' ? undefined : { kind: 'cut', cut };
   }, [version, cut]);
 
+  // One message: all else would fail by the same cause.
+  if (first.failure !== '' && status === undefined) {
+    return (
+      <>
+        <h1 className="name">{name}</h1>
+        <Failure message={first.failure} />
+      </>
+    );
+  }
   return (
     <>
       <h1 className="name">{name}</h1>
-      {first.failure !== '' && status === undefined && <Failure message={first.failure} />}
       {news.isLost && <p role="status">The news of this file are interrupted; they are asked for again.</p>}
       {status !== undefined && <Facts status={status} />}
       {history.failure !== '' && status !== undefined && <Failure message={history.failure} />}
@@ -64,7 +73,7 @@ export function FilePage({ route }: { route: Extract<Route, { page: 'file' }> })
           name={name}
           version={version}
           about={history.versions.find((each) => each.version === version)}
-          rights={allowed.value}
+          rights={allowed.value?.rights}
           isNewest={version === history.versions[0]?.version}
           onChanged={onChanged}
         />
@@ -82,7 +91,8 @@ export function FilePage({ route }: { route: Extract<Route, { page: 'file' }> })
         name={name}
         version={version}
         looked={looked}
-        rights={allowed.value}
+        rights={allowed.value?.rights}
+        original={allowed.value?.original ?? null}
         onChoose={choose}
         onChanged={onChanged}
       />
@@ -114,12 +124,13 @@ function useFirst(name: string): { status: FileStatus | undefined; failure: stri
 function Facts({ status }: { status: FileStatus }) {
   const todo = advice(status.name, status.mirror);
   const { lease } = status;
+  const older = olderOriginal(status);
   return (
     <>
       <dl className="facts">
         <dt>State</dt>
         <dd>
-          <StateBadge mirror={status.mirror} now={Date.now()} />
+          <StateBadge mirror={status.mirror} now={Date.now()} {...(older && { word: 'newer than the local file' })} />
         </dd>
         <dt>Writer</dt>
         <dd>
@@ -132,7 +143,7 @@ function Facts({ status }: { status: FileStatus }) {
         <dd>{bytes(status.size_bytes)}</dd>
         <dt>History</dt>
         <dd>
-          {status.version_count} versions, {bytes(Number(status.history_bytes) + Number(status.stage_bytes))}
+          {counted(Number(status.version_count), 'version')}, {bytes(Number(status.history_bytes) + Number(status.stage_bytes))}
         </dd>
         {status.owner !== '' && (
           <>
@@ -141,6 +152,12 @@ function Facts({ status }: { status: FileStatus }) {
           </>
         )}
       </dl>
+      {older !== undefined && (
+        <p className="elsewhere">
+          The newest version was made on the server, and {older.host}:{older.path} is as before. To bring it to that version, run
+          there: <code>{recoverCommand(older.path)}</code>
+        </p>
+      )}
       {todo !== '' && <Failure message={`${todo} ${status.mirror?.detail ?? ''}`} />}
       {status.history_notice !== '' && <Failure message={status.history_notice} />}
     </>

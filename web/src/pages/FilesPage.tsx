@@ -6,7 +6,7 @@ import { Failure } from '../parts/Failure';
 import { Link } from '../parts/Link';
 import { StateBadge } from '../parts/StateBadge';
 import { usePolled } from '../polling';
-import { advice, bytes, moment, stateWord } from '../words';
+import { advice, bytes, counted, moment, stateWord } from '../words';
 
 const EVERY_MS = 5000;
 const ROWS_AT_ONCE = 200;
@@ -56,10 +56,12 @@ export function FilesPage() {
       </form>
       {failure !== '' && <Failure message={failure} />}
       {troubled.length > 0 && <Troubles files={troubled} />}
-      <p role="status">
-        {value === undefined ? 'Loading…' : `${shown.length} of ${value.files.length} files`}
-        {value?.isWhole === false && '; the server has more of them than this page lists'}
-      </p>
+      {(value !== undefined || failure === '') && (
+        <p role="status">
+          {value === undefined ? 'Loading…' : `${shown.length} of ${counted(value.files.length, 'file')}`}
+          {value?.isWhole === false && '; the server has more of them than this page lists'}
+        </p>
+      )}
       {shown.length > 0 && <Table files={shown.slice(0, rows)} now={now} />}
       {shown.length > rows && (
         <button type="button" onClick={() => setRows(rows + ROWS_AT_ONCE)}>

@@ -3,7 +3,13 @@ import { type FormEvent, useState } from 'react';
 import { beginLogin, type Session, signIn } from '../api';
 import { Failure } from '../parts/Failure';
 
-export function SignIn({ login, onSignedIn }: { login: string; onSignedIn: (session: Session) => void }) {
+interface Props {
+  login: string; // the issuer's name; '': there is none
+  why: string; // a sign-in is needed, where something was tried before; else ''
+  onSignedIn: (session: Session) => void;
+}
+
+export function SignIn({ login, why, onSignedIn }: Props) {
   const [token, setToken] = useState('');
   const [failure, setFailure] = useState('');
   const [isBusy, setBusy] = useState(false);
@@ -32,6 +38,7 @@ export function SignIn({ login, onSignedIn }: { login: string; onSignedIn: (sess
   return (
     <form className="sign-in" onSubmit={send}>
       <h1>Sign in</h1>
+      {why !== '' && <p role="status">{why}</p>}
       {login !== '' && (
         <button type="button" disabled={isBusy} onClick={logIn}>
           Log in at {login}

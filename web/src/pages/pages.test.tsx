@@ -36,12 +36,20 @@ test('a server that is away is told in words', async () => {
   vi.stubGlobal('fetch', () => Promise.resolve(answer({ message: 'node7: it does not answer' }, 503)));
   render(<FilesPage />);
   expect((await screen.findByRole('alert')).textContent).toBe('node7: it does not answer');
+  expect(screen.queryByText('Loading…')).toBeNull();
+});
+
+test('the form says why it is there', () => {
+  const { rerender } = render(<SignIn login="" why="the server asks for a token" onSignedIn={vi.fn()} />);
+  expect(screen.getByRole('status').textContent).toBe('the server asks for a token');
+  rerender(<SignIn login="" why="" onSignedIn={vi.fn()} />);
+  expect(screen.queryByRole('status')).toBeNull();
 });
 
 test('a token that the server refuses is told, and stays to be mended', async () => {
   vi.stubGlobal('fetch', () => Promise.resolve(answer({ message: 'unknown token' }, 401)));
   const signedIn = vi.fn();
-  render(<SignIn login="" onSignedIn={signedIn} />);
+  render(<SignIn login="" why="" onSignedIn={signedIn} />);
   fireEvent.change(screen.getByLabelText('Token'), { target: { value: ' wrong ' } });
   fireEvent.click(screen.getByRole('button', { name: 'Sign in' }));
   expect((await screen.findByRole('alert')).textContent).toBe('unknown token');
@@ -54,9 +62,9 @@ test('a login is begun at the issuer only where there is one, and comes back to 
     sent.push(`${path} ${init.body as string}`);
     return Promise.resolve(answer({ message: 'the issuer does not answer' }, 503));
   });
-  const { rerender } = render(<SignIn login="" onSignedIn={vi.fn()} />);
+  const { rerender } = render(<SignIn login="" why="" onSignedIn={vi.fn()} />);
   expect(screen.queryByRole('button', { name: /Log in/ })).toBeNull();
-  rerender(<SignIn login="sso.example" onSignedIn={vi.fn()} />);
+  rerender(<SignIn login="sso.example" why="" onSignedIn={vi.fn()} />);
   history.replaceState(null, '', '/files/run.h5?version=2');
   fireEvent.click(screen.getByRole('button', { name: 'Log in at sso.example' }));
   expect((await screen.findByRole('alert')).textContent).toBe('the issuer does not answer');

@@ -2,8 +2,9 @@ import { useEffect, useRef, useState } from 'react';
 
 import { change, preview } from '../api';
 import { failureOf } from '../asked';
+import { restoreCommand } from '../commands';
 import type { Preview, Restored, Wanted } from '../findings';
-import { bytes } from '../words';
+import { bytes, counted } from '../words';
 import { DiffTree } from './DiffTree';
 import { Failure } from './Failure';
 
@@ -65,7 +66,7 @@ export function ChangeFlow({ label, wanted, isDisabled = false, onDone }: Props)
       {failure !== '' && <Failure message={failure} />}
       {failure !== '' && wanted.what === 'restore' && (
         <p>
-          On the writer&rsquo;s machine the same is <code>{commandOf(wanted)}</code>
+          On the writer&rsquo;s machine the same is <code>{restoreCommand(wanted)}</code>
         </p>
       )}
       {shown !== undefined && (
@@ -98,12 +99,12 @@ function RestoreFacts({ restore }: { restore: Restored }) {
     <ul>
       <li>
         Comes: {restore.kind} {restore.path}
-        {restore.objects > 0 && `, ${restore.objects.toLocaleString()} objects, ${bytes(restore.bytes)}`}
+        {restore.objects > 0 && `, ${counted(restore.objects, 'object')}, ${bytes(restore.bytes)}`}
       </li>
       {restore.old_kind !== '' && (
         <li>
           Goes: {restore.old_kind}
-          {restore.old_objects > 0 && `, ${restore.old_objects.toLocaleString()} objects, ${bytes(restore.old_bytes)}`}
+          {restore.old_objects > 0 && `, ${counted(restore.old_objects, 'object')}, ${bytes(restore.old_bytes)}`}
         </li>
       )}
       {restore.notes.map((each) => (
@@ -111,11 +112,4 @@ function RestoreFacts({ restore }: { restore: Restored }) {
       ))}
     </ul>
   );
-}
-
-// As a shell takes it.
-function commandOf(wanted: Extract<Wanted, { what: 'restore' }>): string {
-  const object = `${wanted.file}@${wanted.version}:${wanted.path}`;
-  const word = /^[\w@%+=:,./-]+$/.test(object) ? object : `'${object.replaceAll("'", "'\\''")}'`;
-  return `h5mirror restore ${word}${wanted.replace ? ' --replace' : ''}`;
 }

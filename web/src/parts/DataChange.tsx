@@ -3,6 +3,7 @@ import { useCallback, useState } from 'react';
 import { compare } from '../api';
 import { useAsked } from '../asked';
 import { type Change, type Comparison, firstBlock, gridOf } from '../findings';
+import { counted } from '../words';
 import { Boundary } from './Boundary';
 import { Failure } from './Failure';
 import { Heat, Values } from './Heat';
@@ -57,7 +58,7 @@ function Where({ name, old, now, change }: Props) {
     <div className="where">
       <p>
         {whole.is_whole
-          ? `${whole.differing.toLocaleString()} elements differ, of ${shape === '' ? 'one' : shape}.`
+          ? `${counted(whole.differing, 'element')} ${whole.differing === 1 ? 'differs' : 'differ'}, of ${shape === '' ? 'one' : shape}.`
           : `The dataset (${shape}) is too large to be compared here. These are the first ${change.regions.length.toLocaleString()} ` +
             `of ${change.region_count.toLocaleString()} changed ${change.is_chunked ? 'chunks' : 'runs'}` +
             (block === undefined ? '.' : ', and elements of the first one.')}

@@ -1,9 +1,11 @@
-import { useCallback, useState, useSyncExternalStore } from 'react';
+import { useCallback, useEffect, useState } from 'react';
 
 import { blame, history } from '../api';
 import { useAsked } from '../asked';
+import { restoreCommand } from '../commands';
 import { type Blamed, type FoundVersion, type ObjectEvent, sentenceOf, wordOf } from '../findings';
 import type { Looked } from '../looked';
+import type { Origin } from '../model';
 import { moment } from '../words';
 import { ChangeFlow } from './ChangeFlow';
 import { Failure } from './Failure';
@@ -12,19 +14,32 @@ import { MissingRight } from './MissingRight';
 interface Props {
   name: string;
   version: string; // that is shown; '': the live file
-  looked: Looked; // the object that the viewer has shown last
+  looked: Looked; // the object that is selected in the viewer
   rights: readonly string[] | undefined; // to the file; undefined: not known yet
+  original: Origin | null; // the local file, where that has to be restored
   onChoose: (version: string) => void;
   onChanged: (says: string) => void;
 }
 
 // One object over all versions, and back from the one that is shown.
-export function ObjectPanel({ name, version, looked, rights, onChoose, onChanged }: Props) {
+export function ObjectPanel({ name, version, looked, rights, original, onChoose, onChanged }: Props) {
   const [typed, setTyped] = useState<string>(); // undefined: as the viewer has it
   const [asked, setAsked] = useState('');
   const [isReplaced, setReplaced] = useState(false);
-  const shown = useSyncExternalStore(looked.subscribe, looked.get);
+  const [shown, setShown] = useState(looked.get);
+  useEffect(() => {
+    let former = looked.get();
+    setShown(former);
+    return looked.subscribe(() => {
+      const now = looked.get();
+      setShown(now);
+      if (now === '' || now === former) return;
+      if (former !== '') setTyped(undefined); // Somebody chose another object after a path was typed.
+      former = now;
+    });
+  }, [looked]);
   const path = typed ?? shown;
+  const wanted = { what: 'restore', file: name, version, path, replace: isReplaced } as const;
   return (
     <section aria-label="One object" className="object">
       <h2>One object</h2>
@@ -51,12 +66,19 @@ export function ObjectPanel({ name, version, looked, rights, onChoose, onChanged
             onChange={(event) => setReplaced(event.target.checked)}
           />
           <label htmlFor="replace">Replace what is there now</label>
-          <ChangeFlow
-            key={`${version} ${path} ${isReplaced}`}
-            label={`Restore ${path} of version ${version}`}
-            wanted={{ what: 'restore', file: name, version, path, replace: isReplaced }}
-            onDone={onChanged}
-          />
+          {original === null ? (
+            <ChangeFlow
+              key={`${version} ${path} ${isReplaced}`}
+              label={`Restore ${path} of version ${version}`}
+              wanted={wanted}
+              onDone={onChanged}
+            />
+          ) : (
+            <p className="elsewhere">
+              The original is {original.host}:{original.path}, which this page does not write. To restore {path} of version{' '}
+              {version}, run there: <code>{restoreCommand(wanted, original.path)}</code>
+            </p>
+          )}
         </div>
       )}
       {asked !== '' && <Found key={asked} name={name} path={asked} onChoose={onChoose} />}

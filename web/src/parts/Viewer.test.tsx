@@ -1,4 +1,4 @@
-import { act, cleanup, render, screen } from '@testing-library/react';
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { type ReactNode, useEffect, useState } from 'react';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
@@ -17,9 +17,19 @@ vi.mock('@h5web/app', () => ({
     }, [fetcher, filepath]);
     return children;
   },
-  App: () => {
+  App: ({ initialPath }: { initialPath: string }) => {
     const [mount] = useState(() => (mounts += 1));
-    return <span>mount {mount}</span>;
+    const [path, setPath] = useState(initialPath);
+    return (
+      <div data-selected-path={path}>
+        mount {mount}
+        {['/a', '/a/b'].map((each) => (
+          <button key={each} type="button" onClick={() => setPath(each)}>
+            {each}
+          </button>
+        ))}
+      </div>
+    );
   },
   hasArrayShape: () => true,
   hasNumericType: () => true,
@@ -58,8 +68,27 @@ test('a newer cut comes without h5web being mounted anew, and those between are 
   const { rerender } = render(viewer(cut('1')));
   for (const number of ['2', '3', '4']) rerender(viewer(cut(number)));
   expect(await screen.findByText('Cut 4')).toBeTruthy();
-  expect(screen.getByText('mount 1')).toBeTruthy();
+  expect(screen.getByText(/^mount 1/)).toBeTruthy();
   expect(asked).toEqual(['1', '2', '4']);
+});
+
+test('each selection is told, none by a request, and another version keeps it', async () => {
+  const looked = vi.fn();
+  const shown = (state: Shown) => <Viewer name="run.h5" shown={state} initialPath="/" onLooked={looked} />;
+  const told = () => looked.mock.calls.map(([path]) => path as string);
+  const { rerender, unmount } = render(shown(cut('1')));
+  expect(told()).toEqual(['/']);
+  for (const path of ['/a', '/a/b', '/a']) {
+    fireEvent.click(screen.getByRole('button', { name: path }));
+    await vi.waitFor(() => expect(told().at(-1)).toBe(path));
+  }
+  rerender(shown({ kind: 'version', version: '7' }));
+  expect(await screen.findByText('Version 7')).toBeTruthy();
+  expect(told()).toEqual(['/', '/a', '/a/b', '/a']);
+  fireEvent.click(screen.getByRole('button', { name: '/a/b' }));
+  await vi.waitFor(() => expect(told().at(-1)).toBe('/a/b'));
+  unmount();
+  expect(told().at(-1)).toBe('');
 });
 
 test('a page that nobody sees asks for no cut, and for the newest once it is seen', async () => {

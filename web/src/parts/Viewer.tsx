@@ -4,12 +4,13 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { exportUrl } from '../exports';
 import { isSame, StateFetcher } from '../fetcher';
 import { keyOf, type Shown } from '../model';
+import { watchSelection } from '../selected';
 
 interface Props {
   name: string;
   shown: Shown;
   initialPath: string;
-  onLooked?: (path: string) => void; // h5web has asked what an object is, as it does when one is chosen
+  onLooked?: (path: string) => void; // another object is selected; '': none
 }
 
 function wordOf(shown: Shown): string {
@@ -29,16 +30,16 @@ export default function Viewer({ name, shown, initialPath, onLooked }: Props) {
     (path: string, count: number) => setLeftOut((old) => new Map(old).set(path, count)),
     [],
   );
-  const [fetcher, setFetcher] = useState(() => new StateFetcher(shown, onGone, onLeftOut, onLooked));
+  const [fetcher, setFetcher] = useState(() => new StateFetcher(shown, onGone, onLeftOut));
 
   useEffect(() => {
     // A cut that is not held any more is opened anew, once: the newest one then stands for it.
     replace.current = () => {
       if (fetcher.shown.kind === 'version' || lastGone.current === keyOf(fetcher.shown)) return;
       lastGone.current = keyOf(fetcher.shown);
-      setFetcher(new StateFetcher(fetcher.shown, onGone, onLeftOut, onLooked));
+      setFetcher(new StateFetcher(fetcher.shown, onGone, onLeftOut));
     };
-  }, [fetcher, onGone, onLeftOut, onLooked]);
+  }, [fetcher, onGone, onLeftOut]);
 
   useEffect(() => {
     if (!isSeen || isPreparing.current || isSame(shown, fetcher.shown)) return;
@@ -48,6 +49,16 @@ export default function Viewer({ name, shown, initialPath, onLooked }: Props) {
       setFetcher(next); // This effect then looks whether that is still the newest.
     });
   }, [shown, isSeen, fetcher]);
+
+  const drawn = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (drawn.current === null || onLooked === undefined) return undefined;
+    const end = watchSelection(drawn.current, onLooked);
+    return () => {
+      end();
+      onLooked('');
+    };
+  }, [onLooked]);
 
   const getExportURL = useMemo(() => exportUrl(name, fetcher.shown), [name, fetcher]);
 
@@ -63,7 +74,7 @@ export default function Viewer({ name, shown, initialPath, onLooked }: Props) {
           them.
         </p>
       ))}
-      <div className="h5web">
+      <div ref={drawn} className="h5web">
         <H5GroveProvider
           url={`${location.origin}/api/h5`}
           filepath={name}

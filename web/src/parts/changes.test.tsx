@@ -1,4 +1,4 @@
-import { cleanup, fireEvent, render, screen } from '@testing-library/react';
+import { act, cleanup, fireEvent, render, screen } from '@testing-library/react';
 import { afterEach, expect, test, vi } from 'vitest';
 
 import type { Diff } from '../findings';
@@ -16,6 +16,12 @@ afterEach(() => {
 });
 
 const nothing = () => undefined;
+
+function lookedAt(path: string): Looked {
+  const looked = new Looked();
+  looked.set(path);
+  return looked;
+}
 
 function diffOf(changes: Diff['changes'], more: Partial<Diff> = {}): Diff {
   return { old: '1', new: '2', changes, equal: changes.length === 0, all_compared: true, is_whole: true, ...more };
@@ -98,7 +104,7 @@ test('what a visitor may not do is not there, and the missing right is named', (
 
 test('an object is restored only with the right to write the file, which is named where it is missing', () => {
   const panel = (rights: string[], shown = '1') => (
-    <ObjectPanel name="run.h5" version={shown} looked={new Looked('/a')} rights={rights} onChoose={nothing} onChanged={nothing} />
+    <ObjectPanel name="run.h5" version={shown} looked={lookedAt('/a')} rights={rights} original={null} onChoose={nothing} onChanged={nothing} />
   );
   const { rerender } = render(panel(['read', 'write']));
   expect(screen.getByRole('button', { name: 'Restore /a of version 1…' })).toBeTruthy();
@@ -107,6 +113,38 @@ test('an object is restored only with the right to write the file, which is name
   expect(screen.getByText(/^To restore an object/).textContent).toContain('the right write to this file');
   rerender(panel(['read'], '')); // Of the live file there is nothing to restore.
   expect(screen.queryByText(/^To restore an object/)).toBeNull();
+});
+
+test('an original elsewhere is named with the command, in place of a button', () => {
+  const original = { host: 'lab7', path: '/data/my run.h5' };
+  render(
+    <ObjectPanel name="run.h5" version="1" looked={lookedAt('/a')} rights={['write']} original={original} onChoose={nothing} onChanged={nothing} />,
+  );
+  expect(screen.queryByRole('button', { name: /^Restore/ })).toBeNull();
+  expect(screen.queryByRole('alert')).toBeNull();
+  expect(screen.getByText(/^The original is/).textContent).toContain('lab7:/data/my run.h5, which this page does not write');
+  expect(screen.getByText(/^h5mirror/).textContent).toBe("h5mirror restore '/data/my run.h5@1:/a'");
+  fireEvent.click(screen.getByLabelText('Replace what is there now'));
+  expect(screen.getByText(/^h5mirror/).textContent).toBe("h5mirror restore '/data/my run.h5@1:/a' --replace");
+});
+
+test('the panel follows the selection, also after a path was typed, and offers nothing before there is one', () => {
+  const looked = new Looked();
+  render(<ObjectPanel name="run.h5" version="1" looked={looked} rights={['write']} original={null} onChoose={nothing} onChanged={nothing} />);
+  const offered = () => screen.queryAllByRole('button', { name: /^Restore/ }).map((each) => each.textContent);
+  const select = (path: string) => act(() => looked.set(path));
+  const type = (path: string) => fireEvent.change(screen.getByLabelText('Path'), { target: { value: path } });
+  expect(offered()).toEqual([]);
+  type('/typed');
+  select('/a');
+  expect(offered()).toEqual(['Restore /typed of version 1…']); // It was typed while the viewer was loading.
+  select('/a/b');
+  expect(offered()).toEqual(['Restore /a/b of version 1…']);
+  type('/typed');
+  select('/a');
+  expect(offered()).toEqual(['Restore /a of version 1…']);
+  select('');
+  expect(offered()).toEqual([]);
 });
 
 test('a text that is no tag cannot be sent', () => {
@@ -179,7 +217,7 @@ test('an object shows its history, from which a version is chosen', async () => 
     blame: { attributes: [{ name: 'unit', value: '"K"', version: found, or_earlier: true }] },
   });
   const choose = vi.fn();
-  render(<ObjectPanel name="run.h5" version="" looked={new Looked('/a')} rights={['read']} onChoose={choose} onChanged={nothing} />);
+  render(<ObjectPanel name="run.h5" version="" looked={lookedAt('/a')} rights={['read']} original={null} onChoose={choose} onChanged={nothing} />);
   fireEvent.click(screen.getByRole('button', { name: 'Show its history' }));
   fireEvent.click(await screen.findByRole('button', { name: 'Version 3' }));
   expect(choose).toHaveBeenCalledWith('3');

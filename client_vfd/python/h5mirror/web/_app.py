@@ -13,7 +13,7 @@ from aiohttp.typedefs import Handler
 
 from ._changes import Changes
 from ._findings import Findings
-from ._guard import Guard, add_headers, error
+from ._guard import Guard, add_headers, error, has_left
 from ._logins import Logins
 from ._refused import Refused
 from ._sessions import Grant, Session, Sessions, is_same
@@ -27,8 +27,11 @@ _BODY_MAX = 64 << 10
 _STREAMS_MAX = 32
 _TOO_MANY = "too many requests of this session run at once; close other tabs of this page"
 _SIGN_INS_MAX = 4
+_NEEDS_TOKEN = ("the server asks for a token, and `h5mirror web` was started without --token: give a token here, or start it "
+                "again with --token @FILE")
 _AFTER_FAILURE_S = 0.5
 _TOO_MANY_SIGN_INS = "too many sign in at once; try again"
+_ASKED_S = 10.0
 _KEEP_EVERY_S = 10.0
 _LEFT_EVERY_S = 1.0
 _KINDS = {"json": "application/json", "bin": "application/octet-stream", "csv": "text/csv", "npy": "application/octet-stream",
@@ -72,6 +75,14 @@ class Web:
             web.get("/{path:.*}", self._static.answer)])
         return app
 
+    async def why_unreachable(self) -> str:
+        """While the application runs: why the server's HTTP cannot be asked, and the way out; "": it can."""
+        try:
+            await self._upstream.status_of(None)
+        except Unreachable as away:
+            return str(away)
+        return ""
+
     async def _running(self, _app: web.Application) -> AsyncIterator[None]:
         self._upstream = Upstream(self.settings)
         self._logins.open()
@@ -114,6 +125,8 @@ class Web:
             return error(400, "the body is no JSON")
         key, token = (given.get("key"), given.get("token")) if isinstance(given, dict) else (None, None)
         if isinstance(key, str) and self.key and is_same(key, self.key):
+            if self.settings.token is None and await self._asks_for_token():
+                return error(401, _NEEDS_TOKEN, "UNAUTHENTICATED")
             return await self._signed_in(request, self.settings.token, self.settings.read_token)
         if self._signing_in.locked():
             return error(429, _TOO_MANY_SIGN_INS)
@@ -140,6 +153,14 @@ class Web:
         response = await self._signed_in(request, grant.token, None, grant, to)
         response.del_cookie(self.guard.login_cookie, path="/")
         return response
+
+    async def _asks_for_token(self) -> bool:
+        """False where the server does not answer: the page tells that by itself."""
+        try:
+            async with asyncio.timeout(_ASKED_S):
+                return (await self._upstream.status_of(None))[0] == 401
+        except (Unreachable, TimeoutError):
+            return False
 
     async def _why_not(self, token: object) -> web.Response | None:
         """None: the server takes the token."""
@@ -309,7 +330,7 @@ async def _while_wanted(request: web.Request, answer: Awaitable[dict[str, Any]])
     task = asyncio.ensure_future(answer)
     try:
         while not (await asyncio.wait({task}, timeout=_LEFT_EVERY_S))[0]:
-            if request.transport is None or request.transport.is_closing():
+            if has_left(request):
                 raise ConnectionResetError
         return task.result()
     finally:

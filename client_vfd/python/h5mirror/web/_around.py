@@ -1,6 +1,7 @@
 """What the processes beside the web process have of its surroundings: variables, and files that they may read."""
 
 import os
+import pwd
 import subprocess
 from pathlib import Path
 
@@ -15,6 +16,14 @@ _OURS = {"HOME": "/nonexistent", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS":
 _PACKAGES = str(Path(__file__).resolve().parents[2])
 _CONFIGURATION = ("/etc/h5mirror/client.toml", "/etc/h5mirror/ca.pem")
 _LISTED_MAX_S = 10.0
+
+
+def user() -> dict[str, str]:
+    """Of the one who runs the page, for a program that the fence keeps from the user database."""
+    try:
+        return {"LOGNAME": pwd.getpwuid(os.geteuid()).pw_name}
+    except KeyError:
+        return {}
 
 
 def environment() -> dict[str, str]:

@@ -13,9 +13,13 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
+from ._configured import configured_server
 from ._settings import SECRET_MAX, TOKEN_MAX, Issuer, Settings
+
+if TYPE_CHECKING:
+    from ._app import Web
 
 _ENDS_WITHIN_S = 2.0
 # Of cli/context/exit_code.h. The unit does not start the page again after the last two.
@@ -32,8 +36,8 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="h5mirror web", description="A page that shows the files of a server, their versions, and what is in them.",
         epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--server", required=True, metavar="HOST[:PORT]",
-                        help="the server, where workers read files; unix:PATH too")
+    parser.add_argument("--server", metavar="HOST[:PORT]",
+                        help="the server, where workers read files; unix:PATH too (H5MIRROR_SERVER, then server in client.toml)")
     parser.add_argument("--http", required=True, metavar="URL", help="its http_listen, as http://HOST:PORT")
     parser.add_argument("--ca", metavar="FILE", help="PEM file with the certificate that signs the server's")
     parser.add_argument("--token", metavar="@FILE", help="whose rights the printed link gives")
@@ -59,7 +63,7 @@ def main(arguments: list[str]) -> None:
     given = parser().parse_args(arguments)
     try:
         settings = Settings(
-            server=given.server, http=given.http.rstrip("/"), ca=None if given.ca is None else os.path.abspath(given.ca),
+            server=given.server or configured_server(), http=given.http.rstrip("/"), ca=None if given.ca is None else os.path.abspath(given.ca),
             token=_token("--token", given.token),
             read_token=_token("--read-token", given.read_token), listen=given.listen, port=given.port,
             host_names=tuple(given.host_name), is_shared=given.shared, is_https=given.https, workers=given.workers,
@@ -73,7 +77,7 @@ def main(arguments: list[str]) -> None:
     try:
         asyncio.run(_serve(settings, is_to_open=given.open))
     except ImportError as error:
-        _end(_NOT_FOUND, f"{error}; install the package with its extra: pip install 'h5mirror[web]'")
+        _end(_NOT_FOUND, f"{error}; install the wheel of `./dev wheel` with its extra: pip install \"$(ls build/wheel/*.whl)[web]\"")
     except OSError as error:
         _end(_FAILURE, str(error))
 
@@ -144,10 +148,19 @@ async def _serve(settings: Settings, *, is_to_open: bool) -> None:
         url = f"http://{host}:{port}/" + (f"#key={page.key}" if page.key else "")
         print(f"h5mirror web: {url}", flush=True)
         _tell_systemd()
+        asking = asyncio.create_task(_warn(page))
         with _opened(url) if is_to_open else contextlib.nullcontext():
             await ended.wait()
+        asking.cancel()
     finally:
         await runner.cleanup()
+
+
+async def _warn(page: "Web") -> None:
+    """That nothing listens at --http. The page is there all the same, and shows the files once the server is."""
+    why = await page.why_unreachable()
+    if why:
+        print(f"h5mirror web: {why}", file=sys.stderr, flush=True)
 
 
 def _tell_systemd() -> None:

@@ -1,9 +1,11 @@
 """What `h5mirror` is asked to find: how versions differ, when an object changed, and what the visitor may do."""
 
+import asyncio
 import re
 from typing import Any
 
 from . import _answers
+from ._original import original_of
 from ._refused import Refused
 from ._sessions import Session
 from ._tools import Call, Tools
@@ -43,17 +45,19 @@ class Findings:
 
     async def rights(self, session: Session, file: str) -> dict[str, Any]:
         """Those that the visitor has to a file; to "" those at most, of which a table may allow less for one file. With a server
-        or a program that tells none of one file, those at most are told for it too."""
-        told = await self._rights(session, checked_name(file)) if file else None
-        if told is None:
-            told = await self._rights(session) or []
-        return {"rights": [each for each in RIGHTS if each in told]}
+        or a program that tells none of one file, those at most are told for it too. Beside them the local file that this page
+        does not write."""
+        status = await self._status(session, checked_name(file)) if file else {}
+        told = status.get("rights")
+        if not isinstance(told, list):
+            told = (await self._status(session)).get("rights")
+        allowed = told if isinstance(told, list) else []
+        return {"rights": [each for each in RIGHTS if each in allowed],
+                "original": await asyncio.to_thread(original_of, status)}
 
-    async def _rights(self, session: Session, *file: str) -> list[Any] | None:
-        """None: they are not told."""
+    async def _status(self, session: Session, *file: str) -> dict[str, Any]:
         said = await self._tools.ask(session, Call("status", file))
-        told = (said.document or {}).get("rights")
-        return told if isinstance(told, list) else None
+        return said.document or {}
 
 
 def checked_name(name: str) -> str:

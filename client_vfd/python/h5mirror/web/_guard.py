@@ -39,6 +39,26 @@ async def add_headers(request: web.Request, response: web.StreamResponse) -> Non
     headers.pop("Server", None)
 
 
+def has_left(request: web.Request) -> bool:
+    """Whether the visitor's connection is closed."""
+    return request.transport is None or request.transport.is_closing()
+
+
+def _cut_off(request: web.Request) -> web.Response:
+    """Ends an answer where it is: a visitor who is still there sees that it is not whole. The response reaches nobody; aiohttp
+    would write a raised error into its log."""
+    if request.transport is not None:
+        request.transport.abort()
+    return error(503, "the connection has ended")
+
+
+def _failed(failed: Exception) -> web.Response:
+    """In the except clause of `failed`, which standard error gets."""
+    traceback.print_exc()
+    refused = refused_by(failed)
+    return error(refused.status, str(refused))
+
+
 class Guard:
     """Who asks, and whether a page of ours does."""
 
@@ -59,14 +79,14 @@ class Guard:
                 return self._refusal(request) or await handler(request)
             except web.HTTPException as raised:
                 return error(raised.status, raised.reason)
-            except ConnectionError:  # The visitor has left.
-                raise
+            except ConnectionError as left:
+                if not has_left(request) and request.writer.output_size == 0:
+                    return _failed(left)
+                return _cut_off(request)
             except Exception as failed:
                 if request.writer.output_size > 0:  # An answer has begun: the visitor sees that it is not whole.
                     raise
-                traceback.print_exc()
-                refused = refused_by(failed)
-                return error(refused.status, str(refused))
+                return _failed(failed)
 
         middleware: Middleware = web.middleware(checked)
         return middleware

@@ -71,7 +71,8 @@ class Settings:
         """ValueError: what is wrong, and what to give instead."""
         parts = urlsplit(self.http)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
-            raise ValueError(f"--http {self.http!r}: must be http://HOST:PORT or https://HOST:PORT, of the server's http_listen")
+            raise ValueError(f"--http {self.http!r}: must be http://HOST:PORT or https://HOST:PORT, of the server's http_listen; "
+                             "the page needs an http_listen on TCP, such as 127.0.0.1:7448, and none on a Unix socket")
         try:
             _ = self.server_port
         except ValueError:

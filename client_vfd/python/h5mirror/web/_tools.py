@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import _program
 from . import _fence
-from ._around import environment, readable, readable_for_tools
+from ._around import environment, readable, readable_for_tools, user
 from ._refused import Refused
 from ._sessions import Session
 from ._settings import Settings
@@ -109,7 +109,7 @@ class Tools:
                          str(self._settings.server_port), "always" if call.reads_hdf5 else "if-possible", spool if call.spools else "", *places, "--"]
                 process = await asyncio.create_subprocess_exec(
                     *fence, *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-                    env={**environment(), "TMPDIR": spool}, start_new_session=True, **more)
+                    env={**environment(), **user(), "TMPDIR": spool}, start_new_session=True, **more)
                 return await _end_of(process, call)
         except (FileNotFoundError, ValueError) as error:  # The program is not there; an argument holds a zero byte.
             raise Refused(503, str(error)) from None

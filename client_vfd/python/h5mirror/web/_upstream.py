@@ -44,7 +44,8 @@ class Upstream:
             async with self._client.get(url, headers=more, allow_redirects=False) as response:
                 yield response
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise Unreachable(f"{self._server}: {str(error) or 'it does not answer'}") from None
+            raise Unreachable(f"{self._server}: {str(error) or 'it does not answer'}; look whether h5mirrord runs there with "
+                              "http_listen, and give its address with --http") from None
 
     async def status_of(self, token: str | None) -> tuple[int, str]:
         """What the server thinks of a token: the status of a list, and what it says. Unreachable."""
