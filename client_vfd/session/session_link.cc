@@ -226,17 +226,15 @@ void Session::OnDiverged(const v1::SessionOpened& opened) {
   }
   if (IsAnothersFile()) return;  // It was opened just now.
   if (config_.remote) return OnMovedOn(opened);
-  // Of several mirrors it is said which.
-  const std::string command = absl::StrCat(
-      "h5mirror ",
-      config_.record_tag.empty() ? "" : absl::StrCat("--server ", config_.server.server, " "));
-  standing_.Diverge(absl::StrCat(config_.real_path, " and its mirror ", config_.name, " on ",
-                                 config_.server.server, " have diverged: ", opened.state(),
-                                 "; here the local file is ",
-                                 relation.claim == vfd::Claim::kCreate ? "new" : "another state",
-                                 ". Nothing is overwritten; the program goes on locally. ", command,
-                                 "recover ", config_.real_path, " takes the server's, ", command,
-                                 "push ", config_.real_path, " the local one"));
+  standing_.Diverge(absl::StrCat(
+      config_.real_path, " and its mirror ", config_.name, " on ", config_.server.server,
+      " have diverged: ", opened.state(), "; here the local file is ",
+      relation.claim == vfd::Claim::kCreate ? "new" : "another state",
+      ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror ",
+      // Which of several mirrors.
+      config_.record_tag.empty() ? "" : absl::StrCat("--server ", config_.server.server, " "),
+      "resync --from local|remote ", config_.real_path,
+      " (both sides are kept), or h5mirror recover | push | adopt ", config_.real_path));
   Notify("diverged", standing_.detail(), true);
   SaveRecord(RecordState::kDiverged);
   LoseCuts();

@@ -97,7 +97,7 @@ def test_who_wants_to_be_asked_is(site):
     site.keep("run.h5")
     plainly(site)
     result = go_on(site, on_outside_change="ask")
-    assert "have diverged" in result.err and "h5mirror push" in result.err, result.describe()
+    assert "have diverged" in result.err and "h5mirror resync" in result.err, result.describe()
     assert site.record("run.h5")["state"] == "diverged" and site.versions("run.h5") == [1]
     # From there on the user decides.
     assert "have diverged" in go_on(site, 2).err
