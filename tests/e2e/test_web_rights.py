@@ -34,6 +34,7 @@ FILES = """
         for n in (1, 2):
             with h5py.File(name, "a", driver="h5mirror", config=CONFIG, token="@{token}") as f:
                 f.require_dataset("lab/d", (20, 100), "f8")[:] = n
+    os.remove("own/b.h5")  # So that an object comes back on the server.
 """
 
 
