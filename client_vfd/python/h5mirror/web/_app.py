@@ -15,9 +15,10 @@ from ._changes import Changes
 from ._findings import Findings
 from ._guard import Guard, add_headers, error, has_left
 from ._logins import Logins
+from ._proxy import LOAD_AGAIN, SIGNED_OUT, signed_out, token_of
 from ._refused import Refused
 from ._sessions import Grant, Session, Sessions, is_same
-from ._settings import Settings, is_token
+from ._settings import Proxy, Settings, is_token
 from ._static import Static
 from ._tools import Tools
 from ._upstream import Unreachable, Upstream, message_of
@@ -50,7 +51,7 @@ class Web:
         # Signs in as the one who started the page; "": nobody does so.
         self.key = "" if settings.is_shared else secrets.token_urlsafe(32)
         self._sessions = Sessions()
-        self.guard = Guard(settings, self._sessions)
+        self.guard = Guard(settings, self._sessions, self._end)
         self._static = Static()
         self._workers = Workers(settings)
         tools = Tools(settings)
@@ -64,6 +65,8 @@ class Web:
         app = web.Application(middlewares=[self.guard.middleware], client_max_size=_BODY_MAX)
         app.on_response_prepare.append(add_headers)
         app.cleanup_ctx.append(self._running)
+        if self.settings.proxy is not None:
+            app.add_routes([_get(SIGNED_OUT, signed_out)])
         app.add_routes([
             _get("/api/session", self._who), web.post("/api/session", self._sign_in),
             web.delete("/api/session", self._sign_out), web.post("/api/logout", self._sign_out),
@@ -112,13 +115,33 @@ class Web:
     # Sessions.
 
     async def _who(self, request: web.Request) -> web.StreamResponse:
-        return web.json_response(self._about(self.guard.session(request)))
+        session, proxy = self.guard.session(request), self.settings.proxy
+        if session is None and proxy is not None:
+            return await self._sign_in_named(proxy, self.guard.user(request))
+        return web.json_response(self._about(session))
 
     def _about(self, session: Session | None) -> dict[str, Any]:
         return {"signed_in": session is not None, "csrf": session.csrf if session else "", "server": self.settings.server,
                 "login": self._logins.where}
 
+    async def _sign_in_named(self, proxy: Proxy, user: str) -> web.StreamResponse:
+        """As the user whom the proxy names. Nobody can guess tokens here, so a failure does not wait."""
+        async with self._signing_in:
+            try:
+                token = token_of(proxy, user)
+            except Refused as refused:
+                return error(refused.status, str(refused))
+            refusal = await self._why_not(token)
+        if refusal is not None:
+            return refusal
+        # One session of a user, so that tabs which open at once share it, and that nobody can take all.
+        while (session := self._sessions.of_user(user)) is not None and session.token != token:
+            await self._end(session)
+        return self._with_cookie(session or self._sessions.start(token, token, user=user))
+
     async def _sign_in(self, request: web.Request) -> web.StreamResponse:
+        if self.settings.proxy is not None:
+            return error(403, LOAD_AGAIN)
         try:
             given = await request.json()
         except ValueError:
@@ -170,30 +193,39 @@ class Web:
         try:
             if (await self._upstream.status_of(None))[0] == 200:
                 # Any text would do for a token, and other machines would get what is meant for this one.
-                return error(403, "the server asks for no token, so tokens do not tell who you are; start `h5mirror web` "
-                             "without --shared, and use the link that it prints", "PERMISSION_DENIED")
+                return error(403, f"the server asks for no token, so tokens do not tell who you are; {self._without_tokens()}",
+                             "PERMISSION_DENIED")
             status, message = await self._upstream.status_of(token)
         except Unreachable as away:
             return error(503, str(away), "UNAVAILABLE")
         return None if status in (200, 403) else error(status, message)
+
+    def _without_tokens(self) -> str:
+        """The way out where the server asks for none."""
+        if self.settings.proxy is not None:
+            return "the operator has to set its tokens_file"
+        return "start `h5mirror web` without --shared, and use the link that it prints"
 
     async def _signed_in(self, request: web.Request, token: str | None, reads: str | None, grant: Grant | None = None,
                          to: str = "") -> web.Response:
         before = self.guard.session(request)
         if before is not None:
             await self._end(before)
-        session = self._sessions.start(token, token if reads is None else reads, grant)
+        return self._with_cookie(self._sessions.start(token, token if reads is None else reads, grant), to)
+
+    def _with_cookie(self, session: Session, to: str = "") -> web.Response:
         response = web.json_response(self._about(session) | {"to": to})
         response.set_cookie(self.guard.cookie, session.identity, path="/", httponly=True, samesite="Strict",
                             secure=self.settings.is_https)
         return response
 
     async def _sign_out(self, request: web.Request) -> web.StreamResponse:
-        """And says where the browser ends its login at the issuer, too."""
+        """And says where the browser ends its login at the issuer, or its sign-in at the proxy, too."""
         session = self.guard.session(request)
         url = ""
         if session is not None:
-            url = self._logins.where_to_end(request, session)
+            proxy = self.settings.proxy
+            url = self._logins.where_to_end(request, session) if proxy is None else proxy.sign_out or SIGNED_OUT
             await self._end(session)
         response = web.json_response(self._about(None) | {"url": url})
         response.del_cookie(self.guard.cookie, path="/")
@@ -222,7 +254,7 @@ class Web:
                        is_bytes: bool = False) -> web.StreamResponse:
         session = self.guard.session(request)
         if session is None:
-            return error(401, "sign in", "UNAUTHENTICATED")
+            return self.guard.no_session()
         headers = {name: request.headers[name] for name in _OF_VISITOR if name in request.headers}
         response: web.StreamResponse | None = None
         with self._stream(session) as is_one_more:
@@ -266,7 +298,7 @@ class Web:
     async def _contents(self, request: web.Request) -> web.StreamResponse:
         session = self.guard.session(request)
         if session is None:
-            return error(401, "sign in", "UNAUTHENTICATED")
+            return self.guard.no_session()
         query = request.query
         cut = query.get("cut")
         if cut is not None and not (cut.isascii() and cut.isdecimal() and len(cut) < 19):
@@ -312,7 +344,7 @@ class Web:
                     call: Callable[[Session], Awaitable[dict[str, Any]]]) -> web.StreamResponse:
         session = self.guard.session(request)
         if session is None:
-            return error(401, "sign in", "UNAUTHENTICATED")
+            return self.guard.no_session()
         with self._stream(session) as is_one_more:
             if not is_one_more:
                 return error(429, _TOO_MANY)

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from .._places import plugin_directory, program
+from . import _fence
 from ._settings import Settings
 
 # Nothing that is a secret.
@@ -44,6 +45,20 @@ def readable(settings: Settings) -> list[str]:
     if settings.ca is not None:
         places.append(settings.ca)
     return places
+
+
+def check_hidden(settings: Settings, secrets: dict[str, str]) -> None:
+    """That no process that reads files may read these, each by the flag that names it: a file may take the process over, and
+    the secrets are not of its session alone. ValueError."""
+    if not _fence.is_there():
+        raise ValueError("--proxy-user-header: processes that read files could read all users' tokens, as this kernel has no "
+                         "Landlock (Linux 5.13); leave it out, and each visitor signs in with a token")
+    places = {os.path.realpath(each) for each in (*_fence.always_readable(), *readable(settings))} - {"/"}
+    for flag, path in secrets.items():
+        for place in places:
+            if os.path.commonpath((place, os.path.realpath(path))) == place:
+                raise ValueError(f"{flag} {path}: processes that read files may read all of {place}; put it elsewhere, such as "
+                                 "below /etc/h5mirror")
 
 
 def readable_for_tools() -> list[str]:

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from ._around import check_hidden
 from ._configured import configured_server
-from ._settings import SECRET_MAX, TOKEN_MAX, Issuer, Settings
+from ._settings import SECRET_MAX, TOKEN_MAX, Issuer, Proxy, Settings
 
 if TYPE_CHECKING:
     from ._app import Web
@@ -55,6 +56,10 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--oidc-scope", metavar="SCOPE", help="the scope to request (openid offline_access)")
     parser.add_argument("--oidc-id-token", action="store_true", help="the server takes the ID token, not the access token")
     parser.add_argument("--oidc-ca", metavar="FILE", help="PEM of the CA of the issuer (those of the system)")
+    parser.add_argument("--proxy-user-header", metavar="NAME", help="header in which a reverse proxy names the user it signed in")
+    parser.add_argument("--proxy-secret", metavar="@FILE", help="what the proxy sends in X-Proxy-Secret, to show it is the proxy")
+    parser.add_argument("--proxy-tokens", metavar="DIRECTORY", help="with the token of each user in a file of the user's name")
+    parser.add_argument("--proxy-sign-out", metavar="URL", help="where a browser ends its sign-in at the proxy, or a path (none)")
     return parser
 
 
@@ -66,9 +71,11 @@ def main(arguments: list[str]) -> None:
             server=given.server or configured_server(), http=given.http.rstrip("/"), ca=None if given.ca is None else os.path.abspath(given.ca),
             token=_token("--token", given.token),
             read_token=_token("--read-token", given.read_token), listen=given.listen, port=given.port,
-            host_names=tuple(given.host_name), is_shared=given.shared, is_https=given.https, workers=given.workers,
-            issuer=_issuer(given))
+            host_names=tuple(given.host_name), is_https=given.https, workers=given.workers,
+            is_shared=given.shared or given.proxy_user_header is not None, issuer=_issuer(given), proxy=_proxy(given))
         settings.check()
+        if settings.proxy is not None:
+            check_hidden(settings, {"--proxy-tokens": settings.proxy.tokens, "--proxy-secret": given.proxy_secret[1:]})
         settings.tls()
         if settings.issuer is not None:
             settings.issuer.tls()
@@ -99,6 +106,23 @@ def _issuer(given: argparse.Namespace) -> Issuer | None:
     return Issuer(given.oidc_issuer, given.oidc_client_id or "", given.oidc_scope or Issuer.scope, given.oidc_id_token,
                   None if given.oidc_ca is None else os.path.abspath(given.oidc_ca),
                   _secret("--oidc-client-secret", given.oidc_client_secret))
+
+
+def _proxy(given: argparse.Namespace) -> Proxy | None:
+    """ValueError, OSError."""
+    more = {"--proxy-secret": given.proxy_secret, "--proxy-tokens": given.proxy_tokens}
+    if given.proxy_user_header is None:
+        for flag, value in {**more, "--proxy-sign-out": given.proxy_sign_out}.items():
+            if value:
+                raise ValueError(f"{flag}: stands beside --proxy-user-header")
+        return None
+    for flag, value in more.items():
+        if not value:
+            raise ValueError(f"{flag}: is needed with --proxy-user-header")
+    if given.open:
+        raise ValueError("--open: browsers come to the address of the reverse proxy, so leave --open out")
+    return Proxy(given.proxy_user_header, _secret("--proxy-secret", given.proxy_secret) or "", os.path.abspath(given.proxy_tokens),
+                 given.proxy_sign_out or "")
 
 
 def _token(flag: str, text: str | None) -> str | None:

@@ -69,6 +69,16 @@ def limit(parent: int) -> None:
         sys.exit(0)
 
 
+def is_there() -> bool:
+    """Whether the kernel has Landlock."""
+    return _version() >= 1
+
+
+def always_readable() -> tuple[str, ...]:
+    """What a process of this Python may read behind any fence."""
+    return *_SYSTEM, *_of_python()
+
+
 def close(readable: Iterable[str], port: int | None, spool: str = "") -> bool:
     """From here on this process opens no file but those below `readable` and what Python and the name service need, and
     connects to no TCP port but `port`. It makes and changes files below `spool` alone.
@@ -78,7 +88,7 @@ def close(readable: Iterable[str], port: int | None, spool: str = "") -> bool:
     """
     if len(os.listdir("/proc/self/task")) != 1:
         return False
-    version = _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG))
+    version = _version()
     if version < 1:
         return False
     rights = _ALL_RIGHTS | (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
@@ -88,7 +98,7 @@ def close(readable: Iterable[str], port: int | None, spool: str = "") -> bool:
     if ruleset < 0:
         return False
     try:
-        for path in (*_SYSTEM, *_of_python(), *readable):
+        for path in (*always_readable(), *readable):
             _allow(ruleset, path, _EXECUTE | _READ_FILE | _READ_DIR)
         for path in _WRITABLE:
             _allow(ruleset, path, _READ_FILE | _WRITE_FILE)
@@ -101,6 +111,11 @@ def close(readable: Iterable[str], port: int | None, spool: str = "") -> bool:
         return bool(_libc.syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)) == 0)
     finally:
         os.close(ruleset)
+
+
+def _version() -> int:
+    """Of the kernel's interface; below 1: it has none."""
+    return int(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION_FLAG)))
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:
@@ -123,7 +138,9 @@ def _add(ruleset: int, kind: int, rule: ctypes.Structure) -> None:
 
 
 def _of_python() -> list[str]:
-    return [each for each in {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *sys.path} if each]
+    # The web process may have its current directory first; no process behind a fence has that.
+    paths = sys.path if sys.flags.safe_path else sys.path[1:]
+    return [each for each in {sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *paths} if each]
 
 
 def main() -> None:

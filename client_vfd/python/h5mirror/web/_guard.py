@@ -1,12 +1,14 @@
 """What a request must be before anything looks at it, and the headers of every answer."""
 
 import traceback
+from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from ._refused import refused_by
+from ._proxy import LOAD_AGAIN, named_user
+from ._refused import Refused, refused_by
 from ._sessions import Session, Sessions, is_same
 from ._settings import Settings, host_of, is_loopback
 
@@ -62,8 +64,10 @@ def _failed(failed: Exception) -> web.Response:
 class Guard:
     """Who asks, and whether a page of ours does."""
 
-    def __init__(self, settings: Settings, sessions: Sessions) -> None:
-        self._settings, self._sessions = settings, sessions
+    def __init__(self, settings: Settings, sessions: Sessions,
+                 end: Callable[[Session], Awaitable[None]] | None = None) -> None:
+        """`end` ends a session and what runs for it."""
+        self._settings, self._sessions, self._end = settings, sessions, end
         self._hosts = {each.lower() for each in settings.host_names}
         self.name_cookies("")
 
@@ -76,7 +80,8 @@ class Guard:
     def middleware(self) -> Middleware:
         async def checked(request: web.Request, handler: Handler) -> web.StreamResponse:
             try:
-                return self._refusal(request) or await handler(request)
+                refusal = await self._refusal(request)
+                return await handler(request) if refusal is None else refusal
             except web.HTTPException as raised:
                 return error(raised.status, raised.reason)
             except ConnectionError as left:
@@ -92,13 +97,37 @@ class Guard:
         return middleware
 
     def session(self, request: web.Request) -> Session | None:
-        """The one of a request's cookie that has not ended."""
+        """The one of a request's cookie that has not ended, and that is of the user whom a proxy names."""
+        session = self._of_cookie(request)
+        return session if session is not None and session.user == self.user(request) else None
+
+    def user(self, request: web.Request) -> str:
+        """Whom the reverse proxy names; "": the page has none that does. Refused."""
+        proxy = self._settings.proxy
+        return "" if proxy is None else named_user(proxy, request.headers)
+
+    def no_session(self) -> web.Response:
+        """For a request that needs one."""
+        return error(401, "sign in" if self._settings.proxy is None else LOAD_AGAIN, "UNAUTHENTICATED")
+
+    def _of_cookie(self, request: web.Request) -> Session | None:
         return self._sessions.find(request.cookies.get(self.cookie, ""))
 
-    def _refusal(self, request: web.Request) -> web.Response | None:
+    async def _leave_other_user(self, request: web.Request) -> None:
+        """Ends the session of the cookie where the proxy names somebody else. Refused."""
+        session = self._of_cookie(request)
+        if session is not None and session.user != self.user(request) and self._end is not None:
+            await self._end(session)
+
+    async def _refusal(self, request: web.Request) -> web.Response | None:
         host = host_of(request.headers.get("Host", ""))
         if host not in self._hosts and not is_loopback(host):
             return error(421, f"this page is not served under the name {host!r}; `h5mirror web --host-name` allows a name")
+        try:
+            self.user(request)
+        except Refused as refused:
+            return error(refused.status, str(refused))
+        await self._leave_other_user(request)
         if request.method in ("GET", "HEAD"):
             return None
         if request.method not in ("POST", "DELETE"):
@@ -115,7 +144,7 @@ class Guard:
             return None
         session = self.session(request)
         if session is None:
-            return error(401, "sign in", "UNAUTHENTICATED")
+            return self.no_session()
         if not is_same(request.headers.get(CSRF_HEADER, ""), session.csrf):
             return error(403, "this page is an old one; load it again")
         return None

@@ -39,6 +39,8 @@ class Session:
     """By time.monotonic()."""
     grant: Grant | None = field(default=None, repr=False)
     """None: no issuer gave the token."""
+    user: str = ""
+    """By the name that the reverse proxy gives to each request of this session; "": no proxy names users."""
 
     def is_live(self, now: float) -> bool:
         return now < min(self.ends, math.inf if self.grant is None else self.grant.ends)
@@ -54,14 +56,14 @@ class Sessions:
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}  # The oldest first, as all last as long.
 
-    def start(self, token: str | None, reads: str | None, grant: Grant | None = None) -> Session:
+    def start(self, token: str | None, reads: str | None, grant: Grant | None = None, user: str = "") -> Session:
         """Where there are too many, the oldest ends."""
         self.end_old()
         if len(self._sessions) >= _SESSIONS_MAX:
             del self._sessions[next(iter(self._sessions))]
         identity = secrets.token_urlsafe(32)
         session = Session(token, reads, secrets.token_urlsafe(32), identity, time.monotonic() + _LASTS_S,
-                          grant)
+                          grant, user)
         self._sessions[identity] = session
         return session
 
@@ -69,6 +71,11 @@ class Sessions:
         """Of a cookie that anybody may have made up: 32 random bytes are not found by trying."""
         session = self._sessions.get(identity)
         return session if session is not None and session.is_live(time.monotonic()) else None
+
+    def of_user(self, user: str) -> Session | None:
+        """The one of a user that the proxy names, who has one at most."""
+        now = time.monotonic()
+        return next((each for each in self._sessions.values() if each.user == user and each.is_live(now)), None)
 
     def end(self, session: Session) -> None:
         self._sessions.pop(session.identity, None)

@@ -1,7 +1,10 @@
 """What `h5mirror web` was told."""
 
 import ipaddress
+import os
+import re
 import ssl
+import stat
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -9,6 +12,15 @@ from urllib.parse import urlsplit
 TOKEN_MAX = 16 << 10
 SECRET_MAX = 4096
 _PORT = 7447
+# By which the reverse proxy shows that a request is its own.
+PROOF_HEADER = "X-Proxy-Secret"
+_PROOF_MIN = 16
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# With a meaning of their own, which a user's name must not get. Some go on to the server.
+_OTHER_HEADERS = ("authorization", "connection", "content-length", "content-type", "cookie", "host", "if-match", "if-none-match",
+                  "if-range", "last-event-id", "origin", "range", "transfer-encoding", "upgrade", "x-h5mirror-csrf",
+                  PROOF_HEADER.lower())
+_PATH = re.compile(r"/([!-.0-\[\]-~][!-\[\]-~]*)?")
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,36 @@ class Issuer:
 
 
 @dataclass(frozen=True)
+class Proxy:
+    """A reverse proxy that signs visitors in, and names each. Valid as a whole, as Settings are."""
+
+    user_header: str
+    """With the visitor's name in every request."""
+    secret: str = field(repr=False)
+    """What PROOF_HEADER of every request has."""
+    tokens: str
+    """The directory with the token of each user, in a file of the user's name."""
+    sign_out: str = ""
+    """Where a browser ends its sign-in at the proxy: a URL, or a path below the page's own address; "": not told."""
+
+    def check(self) -> None:
+        """ValueError, OSError."""
+        if not _HEADER.fullmatch(self.user_header) or self.user_header.lower() in _OTHER_HEADERS:
+            raise ValueError(f"--proxy-user-header {self.user_header!r}: must be a header's name without another meaning, such as "
+                             "X-Forwarded-User")
+        if len(self.secret) < _PROOF_MIN or not is_secret(self.secret) or " " in self.secret:
+            raise ValueError(f"--proxy-secret: its file must have one line of visible ASCII characters, {_PROOF_MIN} to {SECRET_MAX}, "
+                             "as `openssl rand -hex 32` prints it")
+        mode = os.stat(self.tokens).st_mode
+        if not stat.S_ISDIR(mode):
+            raise ValueError(f"--proxy-tokens {self.tokens}: is no directory")
+        if mode & stat.S_IWOTH:
+            raise ValueError(f"--proxy-tokens {self.tokens}: every user may put tokens there; run `chmod o-w {self.tokens}`")
+        if self.sign_out and not is_safe_url(self.sign_out) and not _PATH.fullmatch(self.sign_out):
+            raise ValueError(f"--proxy-sign-out {self.sign_out!r}: must be https://NAME..., or a path of the page's own address")
+
+
+@dataclass(frozen=True)
 class Settings:
     """Valid as a whole: check() has been called."""
 
@@ -66,9 +108,11 @@ class Settings:
     """Browsers come by https, through a reverse proxy."""
     workers: int = 8
     issuer: Issuer | None = None
+    proxy: Proxy | None = None
+    """None: no proxy names visitors."""
 
     def check(self) -> None:
-        """ValueError: what is wrong, and what to give instead."""
+        """ValueError: what is wrong, and what to give instead. OSError: the proxy's tokens cannot be looked for."""
         parts = urlsplit(self.http)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
             raise ValueError(f"--http {self.http!r}: must be http://HOST:PORT or https://HOST:PORT, of the server's http_listen; "
@@ -77,11 +121,12 @@ class Settings:
             _ = self.server_port
         except ValueError:
             raise ValueError(f"--server {self.server!r}: must be HOST[:PORT] or unix:PATH") from None
+        shared = "--shared" if self.proxy is None else "--proxy-user-header"
         if self.is_shared and self.server.startswith("unix:"):
-            raise ValueError("--shared: workers that come by a Unix socket may count as the user who started this; give --server "
+            raise ValueError(f"{shared}: workers that come by a Unix socket may count as the user who started this; give --server "
                              "HOST:PORT")
         if self.is_shared and self.token is not None:
-            raise ValueError("--shared and --token: each visitor has a token, so leave --token out")
+            raise ValueError(f"{shared} and --token: each visitor has a token, so leave --token out")
         if self.read_token is not None and self.token is None:
             raise ValueError("--read-token: stands beside --token, for what only reads")
         for flag, token in (("--token", self.token), ("--read-token", self.read_token)):
@@ -92,6 +137,10 @@ class Settings:
                              "certificate) and --host-name NAME")
         if self.issuer is not None:
             self.issuer.check()
+        if self.proxy is not None:
+            if self.issuer is not None:
+                raise ValueError("--proxy-user-header and --oidc-issuer: the proxy signs visitors in, so leave one of them out")
+            self.proxy.check()
         if not 1 <= self.workers <= 64:
             raise ValueError(f"--workers {self.workers}: must be from 1 to 64")
 
