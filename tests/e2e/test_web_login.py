@@ -412,8 +412,10 @@ def test_in_a_browser_a_login_ends_at_the_page_that_was_wanted(chromium, lab):  
         button.click()
         there.page.get_by_role("heading", name="anna/a.h5").wait_for()
         assert there.page.url == lab.page.origin + wanted
-        stored = there.page.evaluate("JSON.stringify([localStorage, sessionStorage, document.cookie])")
-        assert stored == '[{},{},""]', stored
+        # Of the viewer, once it is there: the width of its tree.
+        there.page.wait_for_function("'react-resizable-panels:h5web:layout' in localStorage")
+        stored = there.page.evaluate("JSON.stringify([Object.keys(localStorage), sessionStorage, document.cookie])")
+        assert stored == '[["react-resizable-panels:h5web:layout"],{},""]', stored
         asked = [each for each in there.complaints if each.startswith(f"request: {lab.issuer.url}/authorize?")]
         assert len(asked) == 1
         there.complaints.remove(asked[0])  # The one address of another site, where the login is.
