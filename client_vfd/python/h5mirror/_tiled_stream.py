@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -32,13 +32,8 @@ class Stream:
                  repeats: bool = False) -> None:
         """`messages`  of an event; it may read, and runs in a thread. `repeats`: also of a cut that becomes a version."""
         self.messages, self.repeats = messages, repeats
-        self.events = events_of(_Watch(replace_version(target), after, True, None, None, how))
+        self.events = events_of(_Watch(replace(target, version=None).url(), after, True, None, None, how))
         self.sent = after
-
-
-def replace_version(target: Url) -> str:
-    """The URL of the file."""
-    return Url(target.server, target.name).url()
 
 
 def ws_handler(websocket: Any, formatter: Any, schema: dict[str, Any], begin: Callable[[int | None], Stream] | None) -> Any:
