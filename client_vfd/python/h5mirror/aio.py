@@ -28,7 +28,16 @@ async def events(url: str, *, after: int = 0, wait: bool = False, idle_timeout: 
                  server: str | None = None, ca: str | os.PathLike[str] | None = None, token: str | None = None,
                  timeout: float = 5.0) -> AsyncGenerator[Event, None]:
     """As h5mirror.events(). It has a thread of its own: those of the loop's executor are few."""
-    watch = _Watch(url, after, wait, idle_timeout, server, access(ca, token, timeout))
+    told = events_of(_Watch(url, after, wait, idle_timeout, server, access(ca, token, timeout)))
+    try:
+        async for event in told:
+            yield event
+    finally:
+        await told.aclose()
+
+
+async def events_of(watch: _Watch) -> AsyncGenerator[Event, None]:
+    """Of the package's own use."""
     loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1, thread_name_prefix="h5mirror-events")
     try:
         while True:
