@@ -34,6 +34,8 @@ class Watcher {
   // their records and silent. `self` is not judged; empty: there is none.
   std::vector<std::string> Observe(const ClusterView& view, const std::string& self,
                                    const OwnBeats& own);
+  // Begins all counts again.
+  void Forget() { seen_.clear(); }
 
  private:
   // A beat, and when it was seen first.

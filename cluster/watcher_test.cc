@@ -85,6 +85,14 @@ TEST_F(WatcherTest, AFailedBeatOfOursBeginsTheCountAgain) {
   EXPECT_THAT(Second(), ElementsAre("b"));
 }
 
+TEST_F(WatcherTest, WhatIsForgottenIsCountedAgain) {
+  Seconds(5);
+  watcher_.Forget();
+  own_ = {};
+  EXPECT_THAT(Seconds(5), IsEmpty());
+  EXPECT_THAT(Second(), ElementsAre("b"));
+}
+
 TEST_F(WatcherTest, TheTimeOfDayDoesNotMatter) {
   Second();
   clock_.SetNow(absl::UnixEpoch() + absl::Hours(24));

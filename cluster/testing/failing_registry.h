@@ -24,7 +24,9 @@ class FailingRegistry final : public Registry {
     failure_ = status;
   }
   // The next change happens, and its answer is lost.
-  void LoseNextAnswer() { loses_next_answer_ = true; }
+  void LoseNextAnswer() { LoseAnswerOf(change_count_ + 1); }
+  // The same for the change with this number, counted from 1 on.
+  void LoseAnswerOf(int change) { lost_change_ = change; }
   // Called before the next change, once: what another client does meanwhile.
   void BeforeNextChange(std::function<void()> action) {
     absl::MutexLock lock(&mutex_);
@@ -43,7 +45,7 @@ class FailingRegistry final : public Registry {
   absl::Status CompareAndSet(absl::Span<const Expectation> expected,
                              absl::Span<const NewText> changes) override {
     if (absl::Status status = failure(); !status.ok()) return status;
-    ++change_count_;
+    const int number = ++change_count_;
     std::function<void()> before;
     {
       absl::MutexLock lock(&mutex_);
@@ -51,7 +53,7 @@ class FailingRegistry final : public Registry {
     }
     if (before != nullptr) before();
     absl::Status result = registry_.CompareAndSet(expected, changes);
-    if (loses_next_answer_.exchange(false)) return absl::UnavailableError("the answer is lost");
+    if (number == lost_change_) return absl::UnavailableError("the answer is lost");
     return result;
   }
 
@@ -62,7 +64,7 @@ class FailingRegistry final : public Registry {
   }
 
   Registry& registry_;
-  std::atomic<bool> loses_next_answer_{false};
+  std::atomic<int> lost_change_{0};
   std::atomic<int> change_count_{0};
   mutable absl::Mutex mutex_;
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
