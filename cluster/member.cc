@@ -146,11 +146,11 @@ absl::Status Member::Beat() {
       registry_.CompareAndSet({OwnExpectation(), {beat_name_, beat_text_}}, {{beat_name_, text}});
   if (beaten.ok()) {
     beat_text_ = text;
-    {
-      absl::MutexLock lock(&mutex_);
-      ++own_.succeeded;
-    }
     guard_.Renew(sent_at);
+    // One that came too late to open the guard is no sign that the registry was there meanwhile.
+    const bool is_in_time = guard_.is_open();
+    absl::MutexLock lock(&mutex_);
+    ++(is_in_time ? own_.succeeded : own_.failed);
     return absl::OkStatus();
   }
   beat_text_.reset();

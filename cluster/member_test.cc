@@ -107,6 +107,16 @@ TEST_F(MemberTest, ARegistryThatIsAwayEndsNobody) {
   EXPECT_TRUE(guard_.is_open());
 }
 
+// The registry was away, and answers when it is back.
+TEST_F(MemberTest, ABeatThatTookTooLongIsNoneThatSucceeded) {
+  Join();
+  registry_.BeforeNextChange([this] { clock_.Advance(absl::Seconds(40)); });
+  EXPECT_TRUE(member_.Beat().ok());
+  EXPECT_FALSE(guard_.is_open());
+  EXPECT_EQ(member_.own_beats().succeeded, 0u);
+  EXPECT_EQ(member_.own_beats().failed, 1u);
+}
+
 TEST_F(MemberTest, ABeatWhoseAnswerIsLostIsFollowedByTheNext) {
   Join();
   registry_.LoseNextAnswer();
