@@ -28,8 +28,8 @@ class Fencer {
  public:
   virtual ~Fencer() = default;
 
-  // Once it has returned OK, no write of the target lands on an object that this process, or any
-  // process that opens the files after that, has touched; whatever the target does, for a year.
+  // Once it has returned OK, no write of the target lands on an object that anybody has touched who
+  // learned of the newest map of the OSDs after that; whatever the target does, for a year.
   // Data of the target that was not synced is lost. May be repeated, also by several servers at
   // once, and after one that ended half-way. May block for as long as Ceph is away.
   //

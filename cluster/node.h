@@ -61,11 +61,13 @@ class CellHost {
 
   virtual ~CellHost() = default;
 
-  // Opens the store of a cell, and recovers it: each object that answers depend on must be read or
-  // written, so that no late write of a former owner lands on it. Answers pass the node's guard
-  // only when the registry has the cell as served. An error gives the cell to others, and nothing
-  // of it may be left to be written by this process. kInternal: that cannot be said; this server
-  // ends.
+  // Opens the store of a cell, and recovers it. Where recovery is needed, that goes through a
+  // client of Ceph that knows the newest map of the OSDs, such as a new mount: an OSD refuses a
+  // fenced server from the first operation with that map on. So each object that answers depend on
+  // must be read or written, so that no late write of a former owner lands on it. Answers pass the
+  // node's guard only when the registry has the cell as served. An error gives the cell to others,
+  // and nothing of it may be left to be written by this process. kInternal: that cannot be said;
+  // this server ends.
   virtual void Open(const std::string& cell, uint64_t epoch, Recovery recovery, Done done) = 0;
 
   // Takes no new call, ends those in hand, syncs and closes. The guard passes nothing of the cell
