@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_TESTS_CLUSTER_SIM_GOLDEN_H_
 #define H5MIRROR_TESTS_CLUSTER_SIM_GOLDEN_H_
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <string>
