@@ -59,6 +59,10 @@ ALLOWED = {
     "onion_store/embedded": {"onion_store/store", "onion_store", "onion_store/disk", "base"},
     # What the server loads where its root is in CephFS.
     "ceph": {"base"},
+    # Which server owns a cell. The module with Ceph's libraries is a folder of its own.
+    "cluster": {"base"},
+    "cluster/testing": {"cluster", "base"},
+    "cluster/rados": {"cluster", "base"},
     "swmr_agent": {"rpc", "proto", "base"},
     "swmr_agent/testing": {"swmr_agent", "rpc", "proto", "base"},
     "server/settings": {"ceph", "onion_store", "rpc", "proto", "base"},

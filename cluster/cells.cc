@@ -1,0 +1,66 @@
+#include "cluster/cells.h"
+
+#include <utility>
+
+namespace h5mirror::cluster {
+
+void Cells::SetOwnEpoch(uint64_t epoch) {
+  absl::MutexLock lock(&mutex_);
+  own_epoch_ = epoch;
+}
+
+void Cells::Update(const ClusterView& view) {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [id, server] : view.servers) {
+    ServerRecord& known = servers_[id];
+    const bool is_later =
+        server.epoch > known.epoch || (server.epoch == known.epoch && server.state >= known.state);
+    if (is_later) known = server;
+  }
+  for (const auto& [cell, record] : view.cells) {
+    CellRecord& known = cells_[cell];
+    if (record.seq >= known.seq) known = record;
+  }
+}
+
+void Cells::Put(const std::string& cell, const CellRecord& record) {
+  absl::MutexLock lock(&mutex_);
+  CellRecord& known = cells_[cell];
+  if (record.seq >= known.seq) known = record;
+}
+
+std::optional<std::string> Cells::CellOf(std::string_view path) const {
+  absl::MutexLock lock(&mutex_);
+  for (;;) {
+    if (cells_.contains(path)) return std::string(path);
+    if (path.empty()) return std::nullopt;
+    const size_t slash = path.rfind('/');
+    path = path.substr(0, slash == path.npos ? 0 : slash);
+  }
+}
+
+Route Cells::RouteOf(const CellRecord& record, uint64_t seen_epoch) const {
+  if (record.epoch < seen_epoch) return {RouteKind::kReadAgain, 0, "", ""};
+  const Route wait = {RouteKind::kWait, record.epoch, "", ""};
+  if (record.state != CellState::kServed) return wait;
+  if (record.owner == self_id_ && record.owner_epoch == own_epoch_) {
+    return {RouteKind::kServe, record.epoch, self_id_, ""};
+  }
+  // To be sent again to the server that has sent it here would not end.
+  if (record.epoch == seen_epoch) return wait;
+  const auto owner = servers_.find(record.owner);
+  if (owner == servers_.end() || owner->second.epoch != record.owner_epoch ||
+      !IsAlive(owner->second.state)) {
+    return wait;
+  }
+  return {RouteKind::kRedirect, record.epoch, record.owner, owner->second.listen};
+}
+
+Route Cells::Resolve(std::string_view cell, uint64_t seen_epoch) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = cells_.find(cell);
+  if (found == cells_.end()) return {};
+  return RouteOf(found->second, seen_epoch);
+}
+
+}  // namespace h5mirror::cluster

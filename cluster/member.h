@@ -1,0 +1,99 @@
+// This server in the registry: it joins, beats, and learns that it is over
+// (docs/design/049-cells.md, steps 1 and 2).
+#ifndef H5MIRROR_CLUSTER_MEMBER_H_
+#define H5MIRROR_CLUSTER_MEMBER_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "cluster/ack_guard.h"
+#include "cluster/records.h"
+#include "cluster/registry.h"
+#include "cluster/watcher.h"
+
+namespace h5mirror::cluster {
+
+struct ServerIdentity {
+  std::string id;      // of the configuration: the same at each start
+  std::string listen;  // "host:port", for clients
+  // A name of this life of the server, never given twice: the uuid of its session in CephFS.
+  std::string session;
+  std::vector<std::string> addresses;  // as ServerRecord
+};
+
+// What a call below may end with, besides OK:
+//   kUnavailable  unknown, or too early: repeat it.
+//   kInternal     this server is over: another one may have given it up. From then on each call
+//   ends
+//                 so, and the guard is closed.
+//
+// Thread-safe. Beat() is for one thread, Join() and SetState() for one thread. Locks are not held
+// over calls of the registry.
+class Member {
+ public:
+  // All must outlive this.
+  Member(Registry& registry, Clock& clock, AckGuard& guard, ServerIdentity identity);
+  Member(const Member&) = delete;
+
+  // Makes the first record of this life, where `view` shows that the one before is over.
+  // Errors: as above; kAlreadyExists  an earlier life of this ID is alive, or not fenced yet.
+  absl::Status Join(const ClusterView& view);
+
+  // Opens the guard for a while, if the registry takes the beat.
+  absl::Status Beat();
+
+  // Sets the own record to draining or gone; OK where it is so, or further, already.
+  absl::Status SetState(ServerState state);
+
+  // Whether the registry says that this server is up or draining, of this epoch.
+  absl::Status Confirm();
+
+  // To be shown each look at the registry after Join(). kInternal: this server is over.
+  absl::Status Look(const ClusterView& view);
+
+  const ServerIdentity& identity() const { return identity_; }
+  // 0: has not joined.
+  uint64_t epoch() const;
+  OwnBeats own_beats() const;
+  // The own record, as others' changes may expect it.
+  Expectation OwnExpectation() const;
+  // OK while it is not over; else kInternal with the reason.
+  absl::Status over() const;
+  // Ends it for a reason of the server's own.
+  absl::Status EndFor(const absl::Status& why);
+
+ private:
+  // Takes the own record as the registry has it or had it; ends this server if others changed it.
+  absl::Status TakeOwnText(const std::optional<std::string>& text);
+  // Reads record and beat, after an answer that was lost.
+  absl::Status Learn();
+  // Of a result of the registry: what callers get.
+  absl::Status Translate(const absl::Status& result);
+  void CountFailure();
+
+  Registry& registry_;
+  Clock& clock_;
+  AckGuard& guard_;
+  const ServerIdentity identity_;
+  const std::string server_name_;
+  const std::string beat_name_;
+
+  // Of the beat's thread, after Join().
+  std::optional<std::string> beat_text_;  // unset: to be learned
+  uint64_t beat_number_ = 0;
+
+  mutable absl::Mutex mutex_;
+  ServerRecord record_ ABSL_GUARDED_BY(mutex_);  // epoch 0: has not joined
+  OwnBeats own_ ABSL_GUARDED_BY(mutex_);
+  absl::Status over_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::cluster
+
+#endif  // H5MIRROR_CLUSTER_MEMBER_H_

@@ -1,0 +1,371 @@
+#include "cluster/node.h"
+
+#include <utility>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "cluster/claims.h"
+
+namespace h5mirror::cluster {
+namespace {
+
+// Beats of another process under this ID before it counts as one that runs. The earlier life of a
+// server may still be on its way out.
+constexpr int kRivalBeatsMax = 10;
+
+}  // namespace
+
+Node::Node(Registry& registry, Fencer& fencer, CellHost& host, Clock& clock, const Timing& timing,
+           ServerIdentity identity, NodeEvents events)
+    : registry_(registry),
+      fencer_(fencer),
+      host_(host),
+      clock_(clock),
+      timing_(timing),
+      events_(std::move(events)),
+      guard_(clock, timing.valid_for, [this] { return member_.Confirm(); }),
+      member_(registry, clock, guard_, identity),
+      cells_(identity.id),
+      watcher_(clock, timing) {}
+
+NodePhase Node::phase() const {
+  absl::MutexLock lock(&mutex_);
+  return phase_;
+}
+
+bool Node::wants_drain() const {
+  absl::MutexLock lock(&mutex_);
+  return wants_drain_;
+}
+
+void Node::SetPhase(NodePhase phase) {
+  absl::MutexLock lock(&mutex_);
+  if (phase_ != NodePhase::kGone) phase_ = phase;
+}
+
+void Node::Note(const std::string& line) {
+  if (events_.on_note != nullptr) events_.on_note(line);
+}
+
+void Node::End(const absl::Status& why) {
+  guard_.Close(why.ok() ? absl::InternalError("this server has given its cells away") : why);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (phase_ == NodePhase::kGone) return;
+    phase_ = NodePhase::kGone;
+  }
+  if (events_.on_gone != nullptr) events_.on_gone(why);
+}
+
+void Node::Drain() {
+  absl::MutexLock lock(&mutex_);
+  wants_drain_ = true;
+}
+
+void Node::Beat() {
+  if (phase() == NodePhase::kGone || member_.epoch() == 0) return;
+  if (const absl::Status beaten = member_.Beat(); absl::IsInternal(beaten)) End(beaten);
+}
+
+absl::StatusOr<ClusterView> Node::ReadView() {
+  H5M_ASSIGN_OR_RETURN(RegistryView texts, registry_.ReadAll());
+  H5M_ASSIGN_OR_RETURN(ClusterView view, DecodeView(std::move(texts)));
+  cells_.Update(view);
+  return view;
+}
+
+void Node::Step() {
+  if (phase() == NodePhase::kGone) return;
+  auto view = ReadView();
+  if (!view.ok()) {
+    ++looks_.failed;
+    if (absl::IsInternal(view.status())) return End(member_.EndFor(view.status()));
+    return Note(StrCat("the registry cannot be read: ", ToStd(view.status().message())));
+  }
+  ++looks_.succeeded;
+  if (member_.epoch() == 0) return Start(*view);
+  if (const absl::Status looked = member_.Look(*view); absl::IsInternal(looked)) return End(looked);
+  StepJoined(*view);
+}
+
+void Node::Start(ClusterView& view) {
+  // Nothing is to be given away.
+  if (wants_drain()) return End(absl::OkStatus());
+  const absl::Status joined = member_.Join(view);
+  if (joined.ok()) {
+    cells_.SetOwnEpoch(member_.epoch());
+    watcher_.Forget();  // It counted looks until now, and counts beats from now on.
+    SetPhase(NodePhase::kJoined);
+    return Note(
+        StrCat("joined the cluster as ", member_.identity().id, ", epoch ", member_.epoch()));
+  }
+  if (absl::IsInternal(joined)) return End(joined);
+  if (!absl::IsAlreadyExists(joined)) return;
+  if (HasRival(view)) {
+    return End(absl::AlreadyExistsError(
+        StrCat("another server runs under the ID ", member_.identity().id)));
+  }
+  // Its own earlier life is watched as that of any other server.
+  GiveUp(view, watcher_.Observe(view, "", looks_));
+  FenceDead(view);
+}
+
+bool Node::HasRival(const ClusterView& view) {
+  const auto beat = view.beats.find(member_.identity().id);
+  if (beat == view.beats.end() || beat->second == rival_beat_) return false;
+  rival_beat_ = beat->second;
+  return ++rival_beats_ > kRivalBeatsMax;
+}
+
+void Node::StepJoined(ClusterView& view) {
+  if (wants_drain()) {
+    SetPhase(NodePhase::kDraining);
+    const absl::Status set = member_.SetState(ServerState::kDraining);
+    if (absl::IsInternal(set)) return End(set);
+    if (!set.ok()) return;
+  }
+  const auto silent = watcher_.Observe(view, member_.identity().id, member_.own_beats());
+  if (!wants_drain()) {
+    if (!silent.empty()) SetPhase(NodePhase::kClaiming);
+    GiveUp(view, silent);
+    FenceDead(view);
+    Claim(view);
+  }
+  Tend(view);
+  if (wants_drain()) return EndDrain(view);
+  SetPhase(NodePhase::kOwning);
+}
+
+// ---- Servers ----
+
+bool Node::SetServer(ClusterView& view, const std::string& id, ServerState state,
+                     std::vector<Expectation> expected) {
+  const std::string name = ServerName(id);
+  ServerRecord record = view.servers[id];
+  record.state = state;
+  expected.push_back({name, TextOf(view.texts, name)});
+  const std::string text = Encode(record);
+  const absl::Status set = registry_.CompareAndSet(expected, {{name, text}});
+  if (absl::IsInternal(set)) End(member_.EndFor(set));
+  if (!set.ok()) return false;
+  view.servers[id] = record;
+  view.texts[name] = text;
+  cells_.Update(view);
+  return true;
+}
+
+void Node::GiveUp(ClusterView& view, const std::vector<std::string>& silent) {
+  for (const std::string& id : silent) {
+    // It may beat at this moment: then nothing happens.
+    const std::string beat = BeatName(id);
+    if (!SetServer(view, id, ServerState::kDead, {{beat, TextOf(view.texts, beat)}})) continue;
+    given_up_.insert(view.servers[id].session);
+    Note(StrCat("the server ", id, " is silent, and is given up"));
+  }
+}
+
+bool Node::MayFence(const std::string& id, const ServerRecord& record) {
+  const absl::Duration now = clock_.Monotonic();
+  const absl::Duration seen_at = dead_at_.try_emplace(record.session, now).first->second;
+  // Its own earlier life is nobody's business more than this server's.
+  return given_up_.contains(record.session) || id == member_.identity().id ||
+         now - seen_at >= timing_.fence_patience;
+}
+
+void Node::FenceDead(ClusterView& view) {
+  std::vector<std::string> dead;
+  for (const auto& [id, record] : view.servers) {
+    if (record.state == ServerState::kDead && MayFence(id, record)) dead.push_back(id);
+  }
+  for (const std::string& id : dead) {
+    if (member_.epoch() != 0) SetPhase(NodePhase::kFencing);
+    const ServerRecord record = view.servers[id];
+    const absl::Status fenced = fencer_.Fence(TargetOf(id, record));
+    if (absl::IsInternal(fenced)) return End(member_.EndFor(fenced));
+    if (!fenced.ok()) {
+      Note(StrCat("the server ", id, " is not fenced yet: ", ToStd(fenced.message())));
+      continue;
+    }
+    if (!SetServer(view, id, ServerState::kFenced, {})) continue;
+    dead_at_.erase(record.session);
+    given_up_.erase(record.session);
+    Note(StrCat("the server ", id, " is fenced"));
+  }
+}
+
+// ---- Cells ----
+
+bool Node::IsOwn(const CellRecord& record) const {
+  return record.owner == member_.identity().id && record.owner_epoch == member_.epoch();
+}
+
+bool Node::SetCell(ClusterView& view, const std::string& cell, CellRecord record) {
+  const std::string name = CellName(cell);
+  record.seq = view.cells[cell].seq + 1;
+  const std::string text = Encode(record);
+  const absl::Status set = registry_.CompareAndSet(
+      {{name, TextOf(view.texts, name)}, member_.OwnExpectation()}, {{name, text}});
+  if (absl::IsInternal(set)) End(member_.EndFor(set));
+  // Unknown or refused: the next look shows which.
+  if (!set.ok()) return false;
+  view.cells[cell] = record;
+  view.texts[name] = text;
+  cells_.Put(cell, record);
+  return true;
+}
+
+bool Node::MayClaim(const ClusterView& view, const std::string& cell, const CellRecord& record) {
+  // A free cell has its last owner's name, too.
+  if (IsOwn(record) && record.state != CellState::kFree) return false;
+  if (!IsClaimable(view, record)) {
+    claimable_at_.erase(cell);
+    return false;
+  }
+  const absl::Duration now = clock_.Monotonic();
+  const absl::Duration since = claimable_at_.try_emplace(cell, now).first->second;
+  if (const auto later = reopen_at_.find(cell); later != reopen_at_.end()) {
+    if (now < later->second) return false;
+    reopen_at_.erase(later);
+  }
+  const auto place = static_cast<double>(PlaceOf(cell, member_.identity().id, view));
+  return now - since >= place * timing_.claim_patience;
+}
+
+void Node::Claim(ClusterView& view) {
+  // What could not be answered for need not be claimed.
+  if (!guard_.is_open()) return;
+  std::vector<std::string> wanted;
+  for (const auto& [cell, record] : view.cells) {
+    if (MayClaim(view, cell, record)) wanted.push_back(cell);
+  }
+  for (const std::string& cell : wanted) {
+    SetPhase(NodePhase::kClaiming);
+    const CellRecord claimed = Claimed(view.cells[cell], member_.identity().id, member_.epoch());
+    if (!SetCell(view, cell, claimed)) continue;
+    claimable_at_.erase(cell);
+    Note(StrCat("owns the cell \"", cell, "\", epoch ", claimed.epoch));
+  }
+}
+
+CellHost::Done Node::Then(const std::string& cell, uint64_t epoch, Stage stage) {
+  return [results = results_, cell, epoch, stage](absl::Status status) {
+    absl::MutexLock lock(&results->mutex);
+    results->list.push_back({cell, epoch, stage, std::move(status)});
+  };
+}
+
+void Node::TakeResults() {
+  std::vector<Results::Result> list;
+  {
+    absl::MutexLock lock(&results_->mutex);
+    list.swap(results_->list);
+  }
+  for (Results::Result& result : list) {
+    const auto held = held_.find(result.cell);
+    if (held == held_.end() || held->second.epoch != result.epoch) continue;
+    held->second.stage = result.status.ok() ? result.stage : Stage::kFailed;
+    held->second.error = std::move(result.status);
+  }
+}
+
+bool Node::TendOpening(ClusterView& view, const std::string& cell, CellRecord record, Held& held) {
+  if (held.stage == Stage::kNone) {
+    held.stage = Stage::kOpening;
+    host_.Open(cell, record.epoch, record.is_clean ? Recovery::kNone : Recovery::kNeeded,
+               Then(cell, record.epoch, Stage::kOpened));
+    return true;
+  }
+  if (held.stage == Stage::kOpened) {
+    record.state = CellState::kServed;
+    record.is_clean = false;
+    return SetCell(view, cell, record);
+  }
+  if (held.stage != Stage::kFailed) return false;
+  Note(StrCat("the cell \"", cell, "\" cannot be opened: ", ToStd(held.error.message())));
+  if (absl::IsInternal(held.error)) {
+    End(held.error);
+    return false;
+  }
+  record.state = CellState::kFree;
+  record.is_clean = false;
+  reopen_at_[cell] = clock_.Monotonic() + timing_.reopen_after;
+  return SetCell(view, cell, record);
+}
+
+bool Node::TendServed(ClusterView& view, const std::string& cell, CellRecord record) {
+  if (!wants_drain()) {
+    guard_.Add(cell, record.epoch);
+    return false;
+  }
+  record.state = CellState::kDraining;
+  return SetCell(view, cell, record);
+}
+
+bool Node::TendDraining(ClusterView& view, const std::string& cell, CellRecord record, Held& held) {
+  guard_.Drop(cell);
+  if (held.stage == Stage::kOpened) {
+    held.stage = Stage::kClosing;
+    host_.Close(cell, record.epoch, Then(cell, record.epoch, Stage::kClosed));
+    return true;
+  }
+  if (held.stage == Stage::kFailed) {
+    End(absl::InternalError(
+        StrCat("the cell \"", cell, "\" cannot be closed: ", ToStd(held.error.message()))));
+    return false;
+  }
+  if (held.stage != Stage::kClosed) return false;
+  record.state = CellState::kFree;
+  record.is_clean = true;
+  return SetCell(view, cell, record);
+}
+
+bool Node::TendCell(ClusterView& view, const std::string& cell, const CellRecord& record) {
+  if (!IsOwn(record)) return false;
+  if (record.state == CellState::kFree) {
+    held_.erase(cell);
+    return false;
+  }
+  Held& held = held_[cell];
+  if (held.epoch != record.epoch) held = {record.epoch, Stage::kNone, absl::OkStatus()};
+  TakeResults();
+  switch (record.state) {
+    case CellState::kOpening:
+      return TendOpening(view, cell, record, held);
+    case CellState::kServed:
+      return TendServed(view, cell, record);
+    case CellState::kDraining:
+      return TendDraining(view, cell, record, held);
+    case CellState::kFree:
+      break;
+  }
+  return false;
+}
+
+void Node::Tend(ClusterView& view) {
+  std::vector<std::string> cells;
+  for (const auto& [cell, record] : view.cells) cells.push_back(cell);
+  for (const std::string& cell : cells) {
+    // A copy: the record changes meanwhile.
+    while (phase() != NodePhase::kGone && TendCell(view, cell, CellRecord(view.cells[cell]))) {
+    }
+  }
+}
+
+void Node::EndDrain(const ClusterView& view) {
+  for (const auto& [cell, record] : view.cells) {
+    if (IsOwn(record) && record.state != CellState::kFree) return;
+  }
+  const absl::Status set = member_.SetState(ServerState::kGone);
+  if (set.ok() || absl::IsInternal(set)) End(set);
+}
+
+Route Node::Find(std::string_view cell, uint64_t seen_epoch) {
+  Route route = cells_.Resolve(cell, seen_epoch);
+  if (route.kind != RouteKind::kReadAgain && route.kind != RouteKind::kNoCell) return route;
+  if (!ReadView().ok()) return {RouteKind::kWait, 0, "", ""};
+  route = cells_.Resolve(cell, seen_epoch);
+  if (route.kind == RouteKind::kReadAgain) route.kind = RouteKind::kWait;
+  return route;
+}
+
+}  // namespace h5mirror::cluster

@@ -1,0 +1,197 @@
+// One server of a cluster: all steps of the protocol (docs/design/049-cells.md), as a state machine
+// with registry, fencing, stores and clock behind interfaces. cluster/runner.h gives it threads.
+#ifndef H5MIRROR_CLUSTER_NODE_H_
+#define H5MIRROR_CLUSTER_NODE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/clock.h"
+#include "cluster/ack_guard.h"
+#include "cluster/cells.h"
+#include "cluster/fencer.h"
+#include "cluster/member.h"
+#include "cluster/records.h"
+#include "cluster/registry.h"
+#include "cluster/timing.h"
+#include "cluster/watcher.h"
+
+namespace h5mirror::cluster {
+
+//              ┌──────────────── something to do ────────────────┐
+//              v                                                 │
+//   starting ─> joined ─> claiming ──────> fencing ──────> owning
+//                 │          │                │              │
+//                 └──────────┴── Drain() ─────┴──────────────┤
+//                                                            v
+//                                                        draining
+//   every phase ── given up by others, fenced ──> gone <─────┘ no cell left
+//
+// In all phases from joined to draining its beats go on and its cells are served.
+enum class NodePhase : uint8_t {
+  kStarting,  // not in the registry yet: an earlier life of this server may have to be fenced
+  kJoined,    // in the registry
+  kClaiming,  // gives silent servers up, and takes cells that nobody owns
+  kFencing,   // keeps a dead server's writes off the disk
+  kOwning,    // nothing to do but to serve
+  kDraining,  // gives its cells away
+  kGone,      // does and answers nothing more; for good
+};
+
+enum class Recovery : uint8_t {
+  kNeeded,  // the last owner may have died
+  kNone,    // it closed the cell in order
+};
+
+// The stores of the server.
+class CellHost {
+ public:
+  // To be called once for each Open() and Close(), by any thread, also within them.
+  using Done = std::function<void(absl::Status)>;
+
+  virtual ~CellHost() = default;
+
+  // Opens the store of a cell, and recovers it. Where recovery is needed, that goes through a
+  // client of Ceph that knows the newest map of the OSDs, such as a new mount: an OSD refuses a
+  // fenced server from the first operation with that map on. So each object that answers depend on
+  // must be read or written, so that no late write of a former owner lands on it. Answers pass the
+  // node's guard only when the registry has the cell as served. An error gives the cell to others,
+  // and nothing of it may be left to be written by this process. kInternal: that cannot be said;
+  // this server ends.
+  virtual void Open(const std::string& cell, uint64_t epoch, Recovery recovery, Done done) = 0;
+
+  // Takes no new call, ends those in hand, syncs and closes. The guard passes nothing of the cell
+  // by then. After an error this server ends: bytes of it could still reach the disk.
+  virtual void Close(const std::string& cell, uint64_t epoch, Done done) = 0;
+};
+
+struct NodeEvents {
+  // Told once, by the thread that notices, with no lock held. May end the process. OK: drained.
+  std::function<void(const absl::Status& why)> on_gone;
+  // A line for the log. By the thread of Step(), with no lock held.
+  std::function<void(const std::string& line)> on_note;
+};
+
+// Beat() is for one thread, and waits for the registry only. Step() is for one thread, and may wait
+// for the registry and the fencing. All else is thread-safe. No lock is held over a call of
+// registry, fencer, host or events.
+class Node {
+ public:
+  // All must outlive this. The host may call a `Done` later than that.
+  Node(Registry& registry, Fencer& fencer, CellHost& host, Clock& clock, const Timing& timing,
+       ServerIdentity identity, NodeEvents events);
+  Node(const Node&) = delete;
+
+  // Once in `beat_every`: raises the own beat, or learns that this server is over.
+  void Beat();
+  // Once in `beat_every`: reads the registry, and does what is to be done.
+  void Step();
+
+  // Begins to give all cells away. The phase is gone when that is done.
+  void Drain();
+  // Ends at once, for a reason of the server's own (it is fenced, a disk fails). Others will fence
+  // it.
+  void End(const absl::Status& why);
+
+  NodePhase phase() const;
+  // To be asked before each answer.
+  AckGuard& guard() { return guard_; }
+  const Cells& cells() const { return cells_; }
+
+  // Cells::Resolve(); reads the registry where the caller has heard more than this server, or of a
+  // cell that it does not know. Not kReadAgain. May wait for the registry.
+  Route Find(std::string_view cell, uint64_t seen_epoch);
+
+ private:
+  // A cell that the registry has as this server's.
+  enum class Stage : uint8_t { kNone, kOpening, kOpened, kClosing, kClosed, kFailed };
+  struct Held {
+    uint64_t epoch = 0;
+    Stage stage = Stage::kNone;
+    absl::Status error;  // of kFailed
+  };
+  // Opens and closes that have ended, told by any thread.
+  struct Results {
+    struct Result {
+      std::string cell;
+      uint64_t epoch;
+      Stage stage;  // kOpened or kClosed
+      absl::Status status;
+    };
+    absl::Mutex mutex;
+    std::vector<Result> list ABSL_GUARDED_BY(mutex);
+  };
+
+  absl::StatusOr<ClusterView> ReadView();
+  void Start(ClusterView& view);
+  // Before the join: whether another process beats under this ID.
+  bool HasRival(const ClusterView& view);
+  void StepJoined(ClusterView& view);
+
+  void GiveUp(ClusterView& view, const std::vector<std::string>& silent);
+  void FenceDead(ClusterView& view);
+  bool MayFence(const std::string& id, const ServerRecord& record);
+  void Claim(ClusterView& view);
+  bool MayClaim(const ClusterView& view, const std::string& cell, const CellRecord& record);
+  void EndDrain(const ClusterView& view);
+
+  void Tend(ClusterView& view);
+  // True: the record has changed, and is to be looked at again.
+  bool TendCell(ClusterView& view, const std::string& cell, const CellRecord& record);
+  bool TendOpening(ClusterView& view, const std::string& cell, CellRecord record, Held& held);
+  bool TendServed(ClusterView& view, const std::string& cell, CellRecord record);
+  bool TendDraining(ClusterView& view, const std::string& cell, CellRecord record, Held& held);
+  void TakeResults();
+  CellHost::Done Then(const std::string& cell, uint64_t epoch, Stage stage);
+
+  // The record of a cell becomes `record` with the next seq, if all is as in `view` and this server
+  // is not given up. True: it is, and `view` has it.
+  bool SetCell(ClusterView& view, const std::string& cell, CellRecord record);
+  bool SetServer(ClusterView& view, const std::string& id, ServerState state,
+                 std::vector<Expectation> expected);
+  bool IsOwn(const CellRecord& record) const;
+  bool wants_drain() const;
+  void SetPhase(NodePhase phase);
+  void Note(const std::string& line);
+
+  Registry& registry_;
+  Fencer& fencer_;
+  CellHost& host_;
+  Clock& clock_;
+  const Timing timing_;
+  const NodeEvents events_;
+
+  AckGuard guard_;
+  Member member_;
+  Cells cells_;
+  const std::shared_ptr<Results> results_ = std::make_shared<Results>();
+
+  // Of the thread of Step().
+  Watcher watcher_;
+  OwnBeats looks_;  // before the join
+  BeatRecord rival_beat_;
+  int rival_beats_ = 0;
+  std::map<std::string, Held> held_;                    // by cell
+  std::map<std::string, absl::Duration> claimable_at_;  // by cell: seen first
+  std::map<std::string, absl::Duration> reopen_at_;     // by cell: after an open that failed
+  std::map<std::string, absl::Duration> dead_at_;       // by session: seen first
+  std::set<std::string> given_up_;                      // sessions that this server set to dead
+
+  mutable absl::Mutex mutex_;
+  NodePhase phase_ ABSL_GUARDED_BY(mutex_) = NodePhase::kStarting;
+  bool wants_drain_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace h5mirror::cluster
+
+#endif  // H5MIRROR_CLUSTER_NODE_H_

@@ -1,0 +1,249 @@
+#include "cluster/records.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+namespace h5mirror::cluster {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kServerPrefix = "s/";
+constexpr std::string_view kBeatPrefix = "b/";
+constexpr std::string_view kCellPrefix = "c/";
+
+// By number of the enum.
+constexpr std::array<std::string_view, 5> kServerStates = {"up", "draining", "gone", "dead",
+                                                           "fenced"};
+constexpr std::array<std::string_view, 4> kCellStates = {"free", "opening", "served", "draining"};
+
+template <typename State, size_t kCount>
+std::string WordOf(State state, const std::array<std::string_view, kCount>& words) {
+  return std::string(words[static_cast<size_t>(state)]);
+}
+
+// Texts with bytes that are not UTF-8 are dumped with replacements: IDs and addresses are ASCII,
+// and a cell's directory lies in the name, not in the text.
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// One text, field by field. The first field that is missing or of another kind spoils it.
+class Fields {
+ public:
+  explicit Fields(std::string_view text)
+      : text_(text), json_(Json::parse(text, nullptr, /*allow_exceptions=*/false)) {
+    is_good_ = json_.is_object();
+  }
+
+  void Take(const char* name, uint64_t* value) {
+    const Json* const field = Find(name);
+    if (field != nullptr && field->is_number_unsigned()) {
+      *value = field->get<uint64_t>();
+    } else {
+      is_good_ = false;
+    }
+  }
+  void Take(const char* name, bool* value) {
+    const Json* const field = Find(name);
+    if (field != nullptr && field->is_boolean()) {
+      *value = field->get<bool>();
+    } else {
+      is_good_ = false;
+    }
+  }
+  void Take(const char* name, std::string* value) {
+    const Json* const field = Find(name);
+    if (field != nullptr && field->is_string()) {
+      *value = field->get<std::string>();
+    } else {
+      is_good_ = false;
+    }
+  }
+  void Take(const char* name, std::vector<std::string>* values) {
+    const Json* const field = Find(name);
+    if (field == nullptr || !field->is_array()) {
+      is_good_ = false;
+      return;
+    }
+    for (const Json& each : *field) {
+      if (!each.is_string()) {
+        is_good_ = false;
+        return;
+      }
+      values->push_back(each.get<std::string>());
+    }
+  }
+  template <typename State, size_t kCount>
+  void Take(const char* name, const std::array<std::string_view, kCount>& words, State* state) {
+    std::string word;
+    Take(name, &word);
+    const auto found = std::find(words.begin(), words.end(), word);
+    if (found == words.end()) {
+      is_good_ = false;
+    } else {
+      *state = static_cast<State>(found - words.begin());
+    }
+  }
+
+  absl::Status status() const {
+    if (is_good_) return absl::OkStatus();
+    return absl::DataLossError(StrCat("the registry has a text of another form: ", text_));
+  }
+
+ private:
+  const Json* Find(const char* name) const {
+    if (!json_.is_object()) return nullptr;
+    const auto found = json_.find(name);
+    return found == json_.end() ? nullptr : &*found;
+  }
+
+  const std::string_view text_;
+  const Json json_;
+  bool is_good_ = false;
+};
+
+// Whether `name` is `prefix` and an ID or directory, which `rest` becomes.
+bool TakePrefix(std::string_view name, std::string_view prefix, std::string* rest) {
+  if (!name.starts_with(prefix)) return false;
+  *rest = name.substr(prefix.size());
+  return true;
+}
+
+bool IsIdByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.';
+}
+
+bool IsDirectoryName(std::string_view name) {
+  return !name.empty() && name != "." && name != ".." && !name.starts_with(".h5mirror") &&
+         name.find('\0') == name.npos;
+}
+
+}  // namespace
+
+bool IsAlive(ServerState state) {
+  return state == ServerState::kUp || state == ServerState::kDraining;
+}
+
+bool IsOver(ServerState state) {
+  return state == ServerState::kGone || state == ServerState::kFenced;
+}
+
+std::string Encode(const ServerRecord& record) {
+  return Dump({{"epoch", record.epoch},
+               {"state", WordOf(record.state, kServerStates)},
+               {"listen", record.listen},
+               {"session", record.session},
+               {"addresses", record.addresses}});
+}
+
+std::string Encode(const BeatRecord& record) {
+  return Dump({{"epoch", record.epoch}, {"number", record.number}});
+}
+
+std::string Encode(const CellRecord& record) {
+  return Dump({{"state", WordOf(record.state, kCellStates)},
+               {"owner", record.owner},
+               {"owner_epoch", record.owner_epoch},
+               {"epoch", record.epoch},
+               {"seq", record.seq},
+               {"clean", record.is_clean}});
+}
+
+absl::StatusOr<ServerRecord> DecodeServer(std::string_view text) {
+  Fields fields(text);
+  ServerRecord record;
+  fields.Take("epoch", &record.epoch);
+  fields.Take("state", kServerStates, &record.state);
+  fields.Take("listen", &record.listen);
+  fields.Take("session", &record.session);
+  fields.Take("addresses", &record.addresses);
+  H5M_RETURN_IF_ERROR(fields.status());
+  return record;
+}
+
+absl::StatusOr<BeatRecord> DecodeBeat(std::string_view text) {
+  Fields fields(text);
+  BeatRecord record;
+  fields.Take("epoch", &record.epoch);
+  fields.Take("number", &record.number);
+  H5M_RETURN_IF_ERROR(fields.status());
+  return record;
+}
+
+absl::StatusOr<CellRecord> DecodeCell(std::string_view text) {
+  Fields fields(text);
+  CellRecord record;
+  fields.Take("state", kCellStates, &record.state);
+  fields.Take("owner", &record.owner);
+  fields.Take("owner_epoch", &record.owner_epoch);
+  fields.Take("epoch", &record.epoch);
+  fields.Take("seq", &record.seq);
+  fields.Take("clean", &record.is_clean);
+  H5M_RETURN_IF_ERROR(fields.status());
+  return record;
+}
+
+std::string ServerName(std::string_view id) { return StrCat(kServerPrefix, id); }
+std::string BeatName(std::string_view id) { return StrCat(kBeatPrefix, id); }
+std::string CellName(std::string_view cell) { return StrCat(kCellPrefix, cell); }
+
+const ServerRecord* ClusterView::FindServer(const std::string& id) const {
+  const auto found = servers.find(id);
+  return found == servers.end() ? nullptr : &found->second;
+}
+
+const CellRecord* ClusterView::FindCell(const std::string& cell) const {
+  const auto found = cells.find(cell);
+  return found == cells.end() ? nullptr : &found->second;
+}
+
+absl::StatusOr<ClusterView> DecodeView(RegistryView texts) {
+  ClusterView view;
+  for (const auto& [name, text] : texts) {
+    std::string key;
+    if (TakePrefix(name, kServerPrefix, &key)) {
+      H5M_ASSIGN_OR_RETURN(view.servers[key], DecodeServer(text));
+    } else if (TakePrefix(name, kBeatPrefix, &key)) {
+      H5M_ASSIGN_OR_RETURN(view.beats[key], DecodeBeat(text));
+    } else if (TakePrefix(name, kCellPrefix, &key)) {
+      H5M_ASSIGN_OR_RETURN(view.cells[key], DecodeCell(text));
+    }
+  }
+  view.texts = std::move(texts);
+  return view;
+}
+
+void RaiseEpoch(CellRecord& record) { ++record.epoch; }
+
+absl::Status CheckCellDirectory(std::string_view directory) {
+  const std::string_view whole = directory;
+  while (!directory.empty()) {
+    const size_t slash = directory.find('/');
+    const bool is_last = slash == directory.npos;
+    if (!IsDirectoryName(directory.substr(0, slash)) ||
+        (!is_last && slash + 1 == directory.size())) {
+      return absl::InvalidArgumentError(
+          StrCat("\"", whole, "\" is no cell: a relative path without \".\" and \"..\" is"));
+    }
+    directory = is_last ? "" : directory.substr(slash + 1);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckServerId(std::string_view id) {
+  if (!id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), IsIdByte)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      StrCat("\"", id, "\" is no ID of a server: 1 to 64 letters, digits, '-', '_' or '.'"));
+}
+
+}  // namespace h5mirror::cluster

@@ -1,0 +1,45 @@
+#include "cluster/runner.h"
+
+#include <pthread.h>
+
+namespace h5mirror::cluster {
+
+Runner::Runner(Node& node, Clock& clock, const Timing& timing)
+    : node_(node), clock_(clock), every_(timing.beat_every) {
+  beats_ = std::thread([this] { Run("h5m-beat", [this] { node_.Beat(); }); });
+  steps_ = std::thread([this] { Run("h5m-cells", [this] { node_.Step(); }); });
+}
+
+void Runner::Run(const char* name, const std::function<void()>& turn) {
+  pthread_setname_np(pthread_self(), name);
+  for (bool goes_on = true; goes_on;) {
+    const absl::Duration begun_at = clock_.Monotonic();
+    turn();
+    goes_on = node_.phase() != NodePhase::kGone;
+    absl::MutexLock lock(&mutex_);
+    if (goes_on && !stops_) {
+      // A call that took longer is followed by the next one at once.
+      const absl::Duration rest = begun_at + every_ - clock_.Monotonic();
+      clock_.Await(mutex_, absl::Condition(&stops_), rest);
+    }
+    if (stops_) goes_on = false;
+    if (!goes_on) --running_;
+  }
+}
+
+void Runner::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stops_ = true;
+  }
+  if (beats_.joinable()) beats_.join();
+  if (steps_.joinable()) steps_.join();
+}
+
+bool Runner::AwaitGone(absl::Duration timeout) {
+  absl::MutexLock lock(&mutex_);
+  mutex_.AwaitWithTimeout(absl::Condition(this, &Runner::HasEnded), timeout);
+  return HasEnded() && node_.phase() == NodePhase::kGone;
+}
+
+}  // namespace h5mirror::cluster

@@ -1,0 +1,76 @@
+// Stores that open and close when the test says so, for tests.
+#ifndef H5MIRROR_CLUSTER_TESTING_FAKE_HOST_H_
+#define H5MIRROR_CLUSTER_TESTING_FAKE_HOST_H_
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "base/strings.h"
+#include "cluster/node.h"
+
+namespace h5mirror::cluster {
+
+// Thread-safe.
+class FakeHost final : public CellHost {
+ public:
+  void Open(const std::string& cell, uint64_t epoch, Recovery recovery, Done done) override {
+    const char* const how = recovery == Recovery::kNeeded ? " recovers" : " clean";
+    Take(StrCat("open ", cell, "@", epoch, how), std::move(done));
+  }
+  void Close(const std::string& cell, uint64_t epoch, Done done) override {
+    Take(StrCat("close ", cell, "@", epoch), std::move(done));
+  }
+
+  // Calls end at once with it; unset by Hold().
+  void SetResult(const absl::Status& result) {
+    absl::MutexLock lock(&mutex_);
+    result_ = result;
+    holds_ = false;
+  }
+  // Calls do not end before Release().
+  void Hold() {
+    absl::MutexLock lock(&mutex_);
+    holds_ = true;
+  }
+  void Release(const absl::Status& result) {
+    std::vector<Done> held;
+    {
+      absl::MutexLock lock(&mutex_);
+      held.swap(held_);
+    }
+    for (const Done& done : held) done(result);
+  }
+  // "open x@3 recovers", "open x@3 clean", "close x@3"; in order.
+  std::vector<std::string> calls() const {
+    absl::MutexLock lock(&mutex_);
+    return calls_;
+  }
+
+ private:
+  void Take(std::string call, Done done) {
+    absl::Status result;
+    {
+      absl::MutexLock lock(&mutex_);
+      calls_.push_back(std::move(call));
+      if (holds_) {
+        held_.push_back(std::move(done));
+        return;
+      }
+      result = result_;
+    }
+    done(result);
+  }
+
+  mutable absl::Mutex mutex_;
+  absl::Status result_ ABSL_GUARDED_BY(mutex_);
+  bool holds_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Done> held_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::cluster
+
+#endif  // H5MIRROR_CLUSTER_TESTING_FAKE_HOST_H_
