@@ -5,8 +5,8 @@
 //   bench_roots flushes --dir DIR --writers 32 --seconds 5 [--threads 2]
 //
 // first-commit: writes a file and commits it. While its first version gets into sums, another cut
-// is made every 50 ms. With --restart the store is closed and opened in between, so that the
-// checksums of the writes are lost and all is read back.
+// is made every 50 ms. With --restart a process of its own writes, and ends without closing the
+// store once the version is durable: the checksums of the writes are lost and all is read back.
 // open-files: opens so many files for writing, and flushes each of them twice.
 // flushes: each writer flushes its own file without a pause.
 //
@@ -14,6 +14,8 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -42,6 +44,7 @@ namespace h5mirror::bench {
 namespace {
 
 constexpr uint64_t kFrameBytes = 1 << 20;
+constexpr uint64_t kDescriptorsPerFile = 5;  // four of each file, and those of open indexes
 constexpr absl::Duration kPatience = absl::Hours(24);
 
 struct Options {
@@ -66,36 +69,39 @@ T Must(absl::StatusOr<T> result) {
 
 double SecondsSince(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
 
-// A store on a directory of its own.
-class Root {
+// A directory of its own, which goes with it.
+class Place {
  public:
-  explicit Root(const Options& options) {
+  explicit Place(const Options& options) {
     std::string pattern = options.directory + "/bench_roots_XXXXXX";
     if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
-    options_.root = pattern;
-    options_.memory_max_bytes = options.memory_mib << 20;
-    options_.background_threads = options.threads;
-    options_.durable_every = absl::Seconds(1);
-    store_ = Must(store::Store::Open(Env::Posix(), options_));
+    store_options_.root = pattern;
+    store_options_.memory_max_bytes = options.memory_mib << 20;
+    store_options_.background_threads = options.threads;
+    store_options_.durable_every = absl::Seconds(1);
   }
-  Root(const Root&) = delete;
-  ~Root() {
-    store_.reset();
+  Place(const Place&) = delete;
+  ~Place() {
     std::error_code ignored;
-    std::filesystem::remove_all(options_.root, ignored);
+    std::filesystem::remove_all(store_options_.root, ignored);
   }
+  const store::StoreOptions& store_options() const { return store_options_; }
+
+ private:
+  store::StoreOptions store_options_;
+};
+
+// A store on `place`, which must outlive it.
+class Root {
+ public:
+  explicit Root(const Place& place)
+      : store_(Must(store::Store::Open(Env::Posix(), place.store_options()))) {}
   store::Store& store() { return *store_; }
   std::shared_ptr<store::File> Create(const std::string& name) {
     return Must(store_->OpenOrCreateFile(name, 0));
   }
-  void Restart() {
-    Must(store_->Close(absl::ZeroDuration()));
-    store_.reset();
-    store_ = Must(store::Store::Open(Env::Posix(), options_));
-  }
 
  private:
-  store::StoreOptions options_;
   std::unique_ptr<store::Store> store_;
 };
 
@@ -147,39 +153,74 @@ nlohmann::json Summary(std::vector<double> seconds) {
           {"max_ms", 1e3 * seconds.back()}};
 }
 
-nlohmann::json FirstCommit(const Options& options) {
-  Root root(options);
-  nlohmann::json result;
-  auto writer = std::make_unique<Writer>(root.Create("x.h5"));
+struct Written {
+  double write_s = 0;
+  double durable_s = 0;
+};
+
+Written WriteAndCommit(const Options& options, Writer& writer) {
   std::mt19937_64 random(1);
   std::string bytes(kFrameBytes, '\0');
   for (char& byte : bytes) byte = static_cast<char>(random());
-  absl::Time start = absl::Now();
+  const absl::Time start = absl::Now();
   for (uint64_t at = 0; at < options.size_gib << 30; at += kFrameBytes) {
     bytes[at / kFrameBytes % kFrameBytes] ^= 1;
-    writer->Write(at, bytes);
+    writer.Write(at, bytes);
   }
-  result["write_s"] = SecondsSince(start);
-  result["durable_s"] = writer->Flush(store::BarrierKind::kCommit);
-  if (options.restarts) {
-    writer->End();
-    writer.reset();
-    root.Restart();
-    writer = std::make_unique<Writer>(root.Create("x.h5"));
+  Written written;
+  written.write_s = SecondsSince(start);
+  written.durable_s = writer.Flush(store::BarrierKind::kCommit);
+  return written;
+}
+
+// Runs WriteAndCommit in a process that ends without a close. No thread may run in this one.
+Written WriteAndDie(const Options& options, const Place& place) {
+  int ends[2];
+  if (pipe(ends) != 0) throw std::runtime_error("cannot make a pipe");
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("cannot fork");
+  if (child == 0) {
+    Root root(place);
+    Writer writer(root.Create("x.h5"));
+    const Written written = WriteAndCommit(options, writer);
+    const bool told = write(ends[1], &written, sizeof written) == sizeof written;
+    _exit(told ? 0 : 1);
   }
-  const store::CutNumber first = Must(writer->file().Info()).last_cut;
-  start = absl::Now();
+  close(ends[1]);
+  Written written;
+  const bool told = read(ends[0], &written, sizeof written) == sizeof written;
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  if (!told) throw std::runtime_error("the process that writes has failed");
+  return written;
+}
+
+nlohmann::json FirstCommit(const Options& options) {
+  const Place place(options);
+  Written written;
+  if (options.restarts) written = WriteAndDie(options, place);
+  absl::Time start = absl::Now();
+  Root root(place);
+  Writer writer(root.Create("x.h5"));
+  if (!options.restarts) {
+    written = WriteAndCommit(options, writer);
+    start = absl::Now();
+  }
+  const store::CutNumber first = Must(writer.file().Info()).last_cut;
   std::vector<double> flushes;
-  while (Must(writer->file().Info()).applied_cut < first) {
-    writer->Write(random() % kFrameBytes, "x");
-    flushes.push_back(writer->Flush());
+  std::mt19937_64 random(1);
+  while (Must(writer.file().Info()).applied_cut < first) {
+    writer.Write(random() % kFrameBytes, "x");
+    flushes.push_back(writer.Flush());
     absl::SleepFor(absl::Milliseconds(50));
   }
-  result["applied_s"] = SecondsSince(start);
-  result["flushes_meanwhile"] = Summary(flushes);
-  writer->End();
-  Must(writer->file().WaitApplied(kPatience));
-  return result;
+  const double applied_s = SecondsSince(start);
+  writer.End();
+  Must(writer.file().WaitApplied(kPatience));
+  return {{"write_s", written.write_s},
+          {"durable_s", written.durable_s},
+          {"applied_s", applied_s},
+          {"flushes_meanwhile", Summary(flushes)}};
 }
 
 uint64_t ResidentBytes() {
@@ -204,7 +245,13 @@ nlohmann::json OpenFiles(const Options& options) {
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
   setrlimit(RLIMIT_NOFILE, &limit);
-  Root root(options);
+  if (limit.rlim_cur < kDescriptorsPerFile * static_cast<uint64_t>(options.count)) {
+    throw std::runtime_error(StrCat("--count ", options.count, " takes ", kDescriptorsPerFile,
+                                    " descriptors a file, and `ulimit -Hn` allows ", limit.rlim_cur,
+                                    " in all"));
+  }
+  const Place place(options);
+  Root root(place);
   const uint64_t resident_before = ResidentBytes();
   const int descriptors_before = DescriptorCount();
   std::vector<std::unique_ptr<Writer>> writers;
@@ -237,7 +284,8 @@ nlohmann::json OpenFiles(const Options& options) {
 }
 
 nlohmann::json Flushes(const Options& options) {
-  Root root(options);
+  const Place place(options);
+  Root root(place);
   std::atomic<bool> ends{false};
   std::vector<std::vector<double>> flushes(options.writers);
   std::vector<std::unique_ptr<Writer>> writers;
