@@ -148,6 +148,15 @@ class Store {
                                                         std::string_view after_name,
                                                         size_t limit) = 0;
 
+  // File::Info() of a file that List() has just told of, for a look at very many. It has no
+  // version_count and no tags, and last_check only where `local` is not known. A closed file is
+  // opened only if it was opened or changed since the last look. Errors: as OpenFile().
+  virtual absl::StatusOr<FileInfo> Glance(const FileSummary& listed) {
+    const auto file = OpenFile(listed.name);
+    if (!file.ok()) return file.status();
+    return (*file)->Info();
+  }
+
   // ---- Names. Each call is durable when it returns, and after a crash either done or not begun.
   // The caller makes sure that no session writes the file (server/state/lease_table.h). ----
 

@@ -230,6 +230,7 @@ MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Cloc
       quotas(config.quotas, store),
       pruner(config, store, clock, metrics, &quotas, &events),
       mirrors(clock),
+      rates(clock),
       workers(kWorkers, "send stream") {
   callers.SetLimits(config.limits);
   authenticator.SetOwners([this](std::string_view file) { return store.OwnerOf(file); });
@@ -251,7 +252,8 @@ ServiceEnvironment MirrorServer::Shared::Environment() {
           .workers = &workers,
           .cuts = &cuts,
           .limits = &limits,
-          .events = &events};
+          .events = &events,
+          .rates = &rates};
 }
 
 MirrorServer::Services::Services(const Config& config, Shared& shared,
@@ -264,6 +266,7 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
               .commits = shared.commits,
               .pruner = &shared.pruner,
               .mirrors = &shared.mirrors,
+              .rates = &shared.rates,
               .events = &shared.events,
               .authenticator = &shared.authenticator,
               .quotas = &shared.quotas},

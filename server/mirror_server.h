@@ -44,6 +44,7 @@
 #include "server/state/cut_board.h"
 #include "server/state/lease_table.h"
 #include "server/state/mirror_states.h"
+#include "server/state/write_rates.h"
 
 namespace h5mirror::server {
 
@@ -135,6 +136,7 @@ class MirrorServer {
     SpaceQuotas quotas;
     HistoryPruner pruner;
     MirrorStates mirrors;
+    WriteRates rates;
     FairPool workers;
   };
 

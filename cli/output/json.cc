@@ -81,6 +81,25 @@ Json MirrorToJson(const v1::MirrorStatus& mirror) {
               {"detail", mirror.detail()}};
 }
 
+Json LastWriterToJson(const v1::LastWriter& last) {
+  const bool verified = !last.verified_user().empty();
+  return Json{{"user", verified ? last.verified_user() : last.writer().claimed_user()},
+              {"user_verified", verified},
+              {"host", last.writer().host()},
+              {"program", last.writer().program()},
+              {"pid", last.writer().pid()},
+              {"is_writing", last.is_writing()},
+              {"time", TimeToJson(FromProto(last.time()))}};
+}
+
+Json RecentWritesToJson(const v1::RecentWrites& writes) {
+  Json bytes = Json::array();
+  for (const int64_t each : writes.received_bytes()) bytes.push_back(each);
+  return Json{{"interval_seconds", writes.interval_seconds()},
+              {"end_time", TimeToJson(FromProto(writes.end_time()))},
+              {"received_bytes", bytes}};
+}
+
 }  // namespace
 
 Json SummaryToJson(const v1::FileSummary& summary) {
@@ -88,6 +107,12 @@ Json SummaryToJson(const v1::FileSummary& summary) {
             {"size_bytes", summary.size_bytes()},
             {"modify_time", TimeToJson(FromProto(summary.modify_time()))}};
   if (summary.has_mirror()) json["mirror"] = MirrorToJson(summary.mirror());
+  if (!summary.has_history_bytes()) return json;  // The server has looked at no file.
+  json["last_writer"] =
+      summary.has_last_writer() ? LastWriterToJson(summary.last_writer()) : Json(nullptr);
+  json["history_bytes"] = summary.history_bytes();
+  json["recent_writes"] =
+      summary.has_recent_writes() ? RecentWritesToJson(summary.recent_writes()) : Json(nullptr);
   return json;
 }
 

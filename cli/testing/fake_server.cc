@@ -48,6 +48,16 @@ v1::FileStatus StatusOf(const std::string& name, const FakeFile& file) {
   return status;
 }
 
+void AddDetails(const v1::Version& newest, v1::FileSummary& file) {
+  v1::LastWriter& last = *file.mutable_last_writer();
+  *last.mutable_writer() = newest.writer();
+  last.set_verified_user(newest.verified_user());
+  *last.mutable_time() = newest.server_time();
+  file.set_history_bytes(4096);
+  file.mutable_recent_writes()->set_interval_seconds(5);
+  for (const int64_t bytes : {0, 512}) file.mutable_recent_writes()->add_received_bytes(bytes);
+}
+
 class FakeFiles final : public v1::Files::Service {
  public:
   explicit FakeFiles(State& state) : state_(state) {}
@@ -69,6 +79,7 @@ class FakeFiles final : public v1::Files::Service {
       file.set_name(it->first);
       file.set_size_bytes(it->second.versions.back().size_bytes());
       *file.mutable_modify_time() = it->second.versions.back().server_time();
+      if (request->details()) AddDetails(it->second.versions.back(), file);
     }
     return grpc::Status::OK;
   }

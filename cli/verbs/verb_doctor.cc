@@ -268,7 +268,8 @@ class Doctor {
     const std::string rights = absl::StrJoin(server.rights(), ", ");
     may_write_ = absl::StrContains(rights, "write");
     if (may_write_) {
-      report_.Ok("rights", StrCat(who, ": ", rights));
+      // Tables of rights may leave fewer to a single file.
+      report_.Ok("rights", StrCat(who, ": at most ", rights));
     } else {
       report_.Fail("rights", StrCat(who, ": ", rights.empty() ? "none" : rights),
                    "mirroring needs `write`: ask the server's administrator for a token");

@@ -84,6 +84,7 @@ class Lister {
   absl::StatusOr<int> Run() {
     v1::ListFilesRequest request;
     request.set_directory(options_.directory);
+    request.set_details(options_.long_form && context_.json());
     for (const v1::MirrorState state : options_.states) request.add_states(state);
     int64_t left = options_.limit > 0 ? options_.limit : INT64_MAX;
     do {

@@ -193,6 +193,21 @@ TEST_F(VerbsTest, StatusDescribesServerAndFile) {
   EXPECT_EQ(Run({"status", "--wait", "a.h5"}).code, 0);
 }
 
+TEST_F(VerbsTest, ALongListTellsWritersAndRecentBytesToPrograms) {
+  server_.AddVersion("a.h5", "x");
+  const Json file = Run({"ls", "-l", "--json"}).json()["files"][0];
+  EXPECT_EQ(file["last_writer"]["user"], file["newest_version"]["user"]);
+  EXPECT_EQ(file["last_writer"]["is_writing"], false);
+  EXPECT_EQ(file["recent_writes"]["received_bytes"], (Json{0, 512}));
+  EXPECT_FALSE(Run({"ls", "--json"}).json()["files"][0].contains("last_writer"))
+      << "a plain list looks into no file";
+}
+
+TEST_F(VerbsTest, DoctorTellsTheRightsAsAtMost) {
+  EXPECT_THAT(Run({"doctor", "--no-scratch"}).out,
+              HasSubstr(": at most read, write, restore, delete, operate\n"));
+}
+
 TEST_F(VerbsTest, StatusTellsTheCallersRightsToTheFile) {
   server_.AddVersion("a.h5", "x");
   server_.SetRights({"read", "write"}, "a.h5");

@@ -80,9 +80,8 @@ void FileImpl::TellDamage(VersionNumber version, const FoundPages& lost, const F
   }
 }
 
-absl::StatusOr<FileInfo> FileImpl::Info() {
+absl::StatusOr<FileInfo> FileImpl::InfoInMemory(std::shared_ptr<VersionIndex>& index) {
   FileInfo info;
-  std::shared_ptr<VersionIndex> index;
   {
     absl::MutexLock lock(&mutex_);
     H5M_RETURN_IF_ERROR(health_.dead());
@@ -113,6 +112,19 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
     info.stage_bytes = stage_->byte_count();
     info.history_bytes = saved_.SealedBytes(row_) + row_.pages_end_bytes;
   }
+  return info;
+}
+
+absl::StatusOr<FileInfo> FileImpl::Glance() {
+  std::shared_ptr<VersionIndex> index;
+  H5M_ASSIGN_OR_RETURN(FileInfo info, InfoInMemory(index));
+  if (index != nullptr && info.local.inode == 0) info.last_check = last_check_.Get(*index);
+  return info;
+}
+
+absl::StatusOr<FileInfo> FileImpl::Info() {
+  std::shared_ptr<VersionIndex> index;
+  H5M_ASSIGN_OR_RETURN(FileInfo info, InfoInMemory(index));
   if (index == nullptr) return info;
   // A newer version may be in the index by now; the answer is of one moment.
   H5M_ASSIGN_OR_RETURN(info.version_count, index->CountUpTo(info.newest_version.version));

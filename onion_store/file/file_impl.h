@@ -110,6 +110,8 @@ class FileImpl final : public File,
   const std::string& name() const override { return files_.name(); }
   const FileId& file_id() const override { return files_.file_id(); }
   absl::StatusOr<FileInfo> Info() override;
+  // See Store::Glance().
+  absl::StatusOr<FileInfo> Glance();
   absl::StatusOr<Token> Acquire() override;
   absl::Status Begin(Token token, SessionStart start, const Origin& origin,
                      const LocalAccess& local) override;
@@ -353,6 +355,10 @@ class FileImpl final : public File,
   // True: a commit makes no version now. The first commit of a file always makes one: a file
   // without a version cannot be read.
   bool HistoryStopped() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Info(), as far as no index is asked; `index` is that of the same moment, nullptr: there is
+  // none.
+  absl::StatusOr<FileInfo> InfoInMemory(std::shared_ptr<VersionIndex>& index)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- file_apply.cc; work_lock_ is held ----
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

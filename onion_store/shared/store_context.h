@@ -15,6 +15,7 @@
 #include "onion_store/disk/name_directories.h"
 #include "onion_store/disk/sqlite_vfs.h"
 #include "onion_store/shared/background.h"
+#include "onion_store/shared/glance_cache.h"
 #include "onion_store/shared/history_stops.h"
 #include "onion_store/shared/memory_budget.h"
 #include "onion_store/shared/open_indexes.h"
@@ -89,12 +90,14 @@ struct StoreContext {
     if (cut_listener != nullptr) cut_listener(name, cut);
   }
   OwnerCache owners;
+  GlanceCache glances;
   // As the cut listener.
   absl::Mutex owner_listener_mutex;
   Store::OwnerListener owner_listener ABSL_GUARDED_BY(owner_listener_mutex);
   // `name` has another file or owner, or none any more.
   void TellOfOwner(const std::string& name) ABSL_LOCKS_EXCLUDED(owner_listener_mutex) {
     owners.Forget(name);
+    glances.Forget(name);
     absl::ReaderMutexLock lock(&owner_listener_mutex);
     if (owner_listener != nullptr) owner_listener(name);
   }

@@ -164,6 +164,32 @@ absl::StatusOr<std::vector<FileSummary>> StoreImpl::List(std::string_view direct
   return ListFiles(*context_->tree, directory, after_name, limit);
 }
 
+absl::StatusOr<FileInfo> StoreImpl::Glance(const FileSummary& listed) {
+  GlanceCache& glances = context_->glances;
+  // Before the file is found closed: an open from now on makes Put() void.
+  const GlanceCache::Look look = glances.Begin(listed.name);
+  const absl::Cleanup end = [&] { glances.End(listed.name, look); };
+  if (const std::shared_ptr<FileImpl> open = FindOpen(listed.name)) return open->Glance();
+  if (const auto known = glances.Find(listed)) return *known;
+  H5M_ASSIGN_OR_RETURN(const std::shared_ptr<FileImpl> file,
+                       FindToLook(listed.name, FileImpl::IfMissing::kFail, 0));
+  H5M_ASSIGN_OR_RETURN(FileInfo info, file->Glance());
+  // Else the recovery of a crash goes on, and ends without another open.
+  const bool is_still = info.applied_cut == info.last_cut && info.durable_cut == info.last_cut;
+  if (is_still) glances.Put(listed, info, look);
+  return info;
+}
+
+std::shared_ptr<FileImpl> StoreImpl::FindOpen(std::string_view name) {
+  std::shared_ptr<FileImpl> file;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto slot = slots_.find(ToAbsl(name));
+    if (slot != slots_.end()) file = slot->second.file.lock();
+  }
+  return file != nullptr && file->dead().ok() && !file->IsNothing() ? file : nullptr;
+}
+
 absl::StatusOr<HistorySizes> StoreImpl::Measure(std::string_view name, WithHead with_head) {
   H5M_RETURN_IF_ERROR(CheckName(name));
   return MeasureHistory(*context_->tree, name, with_head);
@@ -209,6 +235,15 @@ absl::StatusOr<std::string> StoreImpl::ReadMark(const std::string& mark) {
 absl::StatusOr<std::shared_ptr<FileImpl>> StoreImpl::Find(std::string_view name,
                                                           FileImpl::IfMissing if_missing,
                                                           uint32_t page_size_bytes) {
+  auto found = FindToLook(name, if_missing, page_size_bytes);
+  // Behind the open, as a look may have found the file closed just before it.
+  context_->glances.Forget(name);
+  return found;
+}
+
+absl::StatusOr<std::shared_ptr<FileImpl>> StoreImpl::FindToLook(std::string_view name,
+                                                                FileImpl::IfMissing if_missing,
+                                                                uint32_t page_size_bytes) {
   H5M_RETURN_IF_ERROR(CheckName(name));
   std::string key(name);
   H5M_RETURN_IF_ERROR(FinishPending({&key, 1}));

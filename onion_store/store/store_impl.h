@@ -36,6 +36,7 @@ class StoreImpl final : public Store, public StoreHealth {
                                    const ForkRequest& request) override;
   absl::StatusOr<std::vector<FileSummary>> List(std::string_view directory,
                                                 std::string_view after_name, size_t limit) override;
+  absl::StatusOr<FileInfo> Glance(const FileSummary& listed) override;
   absl::Status Move(std::string_view name, std::string_view new_name) override;
   absl::StatusOr<RemovedFile> Remove(std::string_view name, const Provenance& who,
                                      absl::Duration keep) override;
@@ -83,6 +84,12 @@ class StoreImpl final : public Store, public StoreHealth {
   absl::StatusOr<std::shared_ptr<FileImpl>> Find(std::string_view name,
                                                  FileImpl::IfMissing if_missing,
                                                  uint32_t page_size_bytes);
+  // Find(), which leaves what is known of the closed file.
+  absl::StatusOr<std::shared_ptr<FileImpl>> FindToLook(std::string_view name,
+                                                       FileImpl::IfMissing if_missing,
+                                                       uint32_t page_size_bytes);
+  // nullptr: it is closed, or no file to look at.
+  std::shared_ptr<FileImpl> FindOpen(std::string_view name);
   // Now and then forgets the names whose files have no holder.
   void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecoverMarked(const std::string& mark);

@@ -178,7 +178,10 @@ void StoreImpl::NoteMovedHead(const std::string& name) {
 
 // Both also where the call has failed: the names may be moved later, or be moved already.
 void StoreImpl::ForgetOwners(absl::Span<const std::string> names) {
-  for (const std::string& name : names) context_->owners.Forget(name);
+  for (const std::string& name : names) {
+    context_->owners.Forget(name);
+    context_->glances.Forget(name);
+  }
 }
 
 void StoreImpl::TellOfOwners(absl::Span<const std::string> names) {

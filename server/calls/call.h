@@ -27,6 +27,7 @@ class FairPool;
 class HistoryPruner;
 class MirrorStates;
 class SpaceQuotas;
+class WriteRates;
 
 // The objects that all services share. They must outlive the services.
 struct ServiceEnvironment {
@@ -45,6 +46,7 @@ struct ServiceEnvironment {
   CutBoard* cuts = nullptr;
   CallerLimits* limits = nullptr;
   EventSink* events = nullptr;
+  WriteRates* rates = nullptr;
 };
 
 // Where a caller without a name comes from, for limits: its network address, or the user at the

@@ -22,10 +22,10 @@ constexpr std::string_view kVersionsSuffix = "/versions";
 constexpr std::string_view kEventsSuffix = "/events";
 // An event is short, and there may be a thousand streams that have none.
 constexpr uint32_t kEventBlockBytes = 4 << 10;
-// Most rows of a page, with any page_size. A row of JSON has some 1,000 bytes beside its
-// texts, and a byte of a text may be written as six.
+// Most rows of a page, with any page_size. A row of JSON has some 1,000 bytes beside its texts, and
+// as many more for the zeros of its recent_writes. A byte of a text may be written as six.
 constexpr int kRowsMax = 1000;
-constexpr uint64_t kPageJsonBytes = 6 * kPageBytesMax + 1000 * kRowsMax;
+constexpr uint64_t kPageJsonBytes = 6 * kPageBytesMax + 2000 * kRowsMax;
 // JSON that is longer is sent in parts.
 constexpr size_t kWholeTextMax = 16 << 10;
 
@@ -38,6 +38,11 @@ absl::StatusOr<int32_t> ParsePageSize(const std::string& text) {
 
 absl::Status UnknownKey(const std::string& key, std::string_view known) {
   return absl::InvalidArgumentError(StrCat("unknown query \"", key, "\"; there are ", known));
+}
+
+absl::StatusOr<bool> ParseBool(const std::string& key, const std::string& text) {
+  if (text == "true" || text == "false") return text == "true";
+  return absl::InvalidArgumentError(StrCat(key, " \"", text, "\" must be true or false"));
 }
 
 struct ListQuery {
@@ -69,12 +74,13 @@ absl::StatusOr<ListQuery> ParseListQuery(const HttpRequest& request) {
       }
       query.request.add_states(state);
     } else if (key == "forks") {
-      if (value != "true" && value != "false") {
-        return absl::InvalidArgumentError(StrCat("forks \"", value, "\" must be true or false"));
-      }
-      query.request.set_forks_only(value == "true");
+      H5M_ASSIGN_OR_RETURN(const bool is_set, ParseBool(key, value));
+      query.request.set_forks_only(is_set);
+    } else if (key == "details") {
+      H5M_ASSIGN_OR_RETURN(const bool is_set, ParseBool(key, value));
+      query.request.set_details(is_set);
     } else {
-      return UnknownKey(key, "directory, match, state, forks, page_size and page_token");
+      return UnknownKey(key, "directory, match, state, forks, details, page_size and page_token");
     }
   }
   return query;

@@ -71,6 +71,7 @@ $BYTES
     "parameters": [
      {"$ref": "#/components/parameters/directory"}, {"$ref": "#/components/parameters/match"},
      {"$ref": "#/components/parameters/state"}, {"$ref": "#/components/parameters/forks"},
+     {"$ref": "#/components/parameters/details"},
      {"$ref": "#/components/parameters/page_size"}, {"$ref": "#/components/parameters/page_token"}
     ],
     "responses": {
@@ -162,11 +163,44 @@ $BYTES
        "type": "object",
        "properties": {
         "name": {"type": "string"},
-        "forked_from": {"$ref": "#/components/schemas/SourceVersion"}
+        "size_bytes": {"type": "string"},
+        "modify_time": {"type": "string", "format": "date-time"},
+        "mirror": {"type": "object"},
+        "forked_from": {"$ref": "#/components/schemas/SourceVersion"},
+        "last_writer": {"$ref": "#/components/schemas/LastWriter"},
+        "history_bytes": {"type": "string"},
+        "recent_writes": {"$ref": "#/components/schemas/RecentWrites"}
        }
       }
      },
      "next_page_token": {"type": "string"}
+    }
+   },
+   "LastWriter": {
+    "type": "object",
+    "description": "The writer that holds the lease, else the one that made the newest version",
+    "properties": {
+     "writer": {
+      "type": "object",
+      "properties": {
+       "claimed_user": {"type": "string"},
+       "host": {"type": "string"},
+       "program": {"type": "string"},
+       "pid": {"type": "integer"}
+      }
+     },
+     "verified_user": {"type": "string"},
+     "is_writing": {"type": "boolean"},
+     "time": {"type": "string", "format": "date-time"}
+    }
+   },
+   "RecentWrites": {
+    "type": "object",
+    "description": "Bytes that writers have sent in the last minutes",
+    "properties": {
+     "interval_seconds": {"type": "integer"},
+     "end_time": {"type": "string", "format": "date-time"},
+     "received_bytes": {"type": "array", "items": {"type": "string"}}
     }
    },
    "SourceVersion": {
@@ -240,6 +274,12 @@ $BYTES
     "name": "forks",
     "in": "query",
     "description": "Only forks, each with forked_from",
+    "schema": {"type": "string", "enum": ["true", "false"]}
+   },
+   "details": {
+    "name": "details",
+    "in": "query",
+    "description": "Of all files, what a list by states or of forks tells",
     "schema": {"type": "string", "enum": ["true", "false"]}
    },
    "page_size": {

@@ -179,6 +179,7 @@ void Session::End(Ending ending) {
     phase_ = Phase::kEnding;
     if (final_status_.ok()) final_status_ = ending.status;
     wait_for_barriers_ = ending.wait_for_barriers;
+    TellRates();
   }
   if (token_ != 0) {
     const absl::Status ended = file_->End(token_, ending.end);

@@ -32,6 +32,7 @@
 #include "server/state/commit_board.h"
 #include "server/state/lease_table.h"
 #include "server/state/mirror_states.h"
+#include "server/state/write_rates.h"
 
 namespace h5mirror::server {
 
@@ -65,6 +66,8 @@ struct SessionEnvironment {
   HistoryPruner* pruner = nullptr;
   // Hears how files stand to their local ones; nullptr: none.
   MirrorStates* mirrors = nullptr;
+  // Hears of the bytes that come; nullptr: none.
+  WriteRates* rates = nullptr;
   // Hears of lost writers and diverged files; nullptr: none.
   EventSink* events = nullptr;
   // Knows the rights to single files; nullptr: the principal's are those to all.
@@ -174,6 +177,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void TellEnding(const Ending& ending);
   void TellDiverged(const store::FileInfo& info, const std::string& reason);
   void GiveSign() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Tells `rates` of the bytes that have come since it was last told.
+  void TellRates() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Send(v1::MirrorFileResponse response) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LogEnd(const absl::Status& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -209,6 +214,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool held_back_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration last_sign_ ABSL_GUARDED_BY(mutex_);
   uint64_t received_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t told_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of these, by TellRates()
   uint64_t cut_count_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Duration started_;
 };

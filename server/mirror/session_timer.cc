@@ -25,6 +25,7 @@ void Session::OnTimer() {
   {
     absl::MutexLock lock(&mutex_);
     if (phase_ != Phase::kWriting) return;
+    TellRates();
     // A client that waits for its commit, or whose stream is not read, has nothing to say.
     const bool waits_for_disk = std::any_of(
         barriers_.begin(), barriers_.end(),
@@ -40,6 +41,11 @@ void Session::OnTimer() {
   if (!info.ok()) return;  // The next write or cut meets the same error and reports it.
   absl::MutexLock lock(&mutex_);
   AnswerResumed(*info);
+}
+
+void Session::TellRates() {
+  const uint64_t news = received_bytes_ - std::exchange(told_bytes_, received_bytes_);
+  if (environment_.rates != nullptr) environment_.rates->Add(file_id_, news);
 }
 
 void Session::SetHeldBack(bool is_held_back) {

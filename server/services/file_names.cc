@@ -9,6 +9,7 @@
 #include "server/services/files_service.h"
 #include "server/state/convert.h"
 #include "server/state/mirror_states.h"
+#include "server/state/write_rates.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -130,6 +131,7 @@ grpc::Status FilesService::RemoveFile(grpc::ServerContext* context,
         environment_.metrics.checks().Forget(request->name());
         environment_.quotas.Removed(removed);
         if (file_id.ok()) environment_.mirrors.Forget(*file_id);
+        if (file_id.ok() && environment_.rates != nullptr) environment_.rates->Forget(*file_id);
         spdlog::info("remove: file={} as {} until {}, by {} ({})", Quoted(request->name()),
                      removed.id, absl::FormatTime(removed.expires, absl::UTCTimeZone()),
                      LogValue(request->writer().claimed_user()), CallerName(principal));

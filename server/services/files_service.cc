@@ -9,6 +9,7 @@
 #include "server/history/history_pruner.h"
 #include "server/state/convert.h"
 #include "server/state/mirror_states.h"
+#include "server/state/write_rates.h"
 
 namespace h5mirror::server {
 namespace {
@@ -17,6 +18,8 @@ constexpr int kFilesDefault = 1000;
 constexpr int kFilesMax = 10000;
 // Files that are looked at together for their states.
 constexpr size_t kStateStep = 500;
+// Looks at files that were closed long take a disk's time. A page of them must not take minutes.
+constexpr absl::Duration kLooksMax = absl::Seconds(2);
 
 // True: some names may be hidden from the caller.
 bool IsNarrowed(const Authenticator& authenticator, const Principal& principal) {
@@ -42,6 +45,11 @@ absl::Status CheckStates(const v1::ListFilesRequest& request) {
     return absl::InvalidArgumentError(StrCat("states: ", state, " is no state of a mirror"));
   }
   return absl::OkStatus();
+}
+
+// True: some files may be left out of the list.
+bool IsChoice(const v1::ListFilesRequest& request) {
+  return request.states_size() > 0 || request.forks_only();
 }
 
 v1::FileSummary ToProto(const store::FileSummary& file) {
@@ -104,13 +112,25 @@ bool FilesService::MayRead(const Principal& principal, const std::string& name) 
 }
 
 absl::StatusOr<bool> FilesService::Describe(const v1::ListFilesRequest& request,
+                                            const store::FileSummary& file,
                                             v1::FileSummary& summary) {
-  const auto file = environment_.store.OpenFile(summary.name());
-  if (absl::IsNotFound(file.status())) return false;  // Gone since it was listed.
-  H5M_RETURN_IF_ERROR(file.status());
-  H5M_ASSIGN_OR_RETURN(const store::FileInfo info, (*file)->Info());
+  const absl::StatusOr<store::FileInfo> looked = environment_.store.Glance(file);
+  if (absl::IsNotFound(looked.status())) return false;  // Gone since it was listed.
+  // A damaged file must not hide the others. Its own status tells what is wrong.
+  if (absl::IsDataLoss(looked.status())) return !IsChoice(request);
+  H5M_RETURN_IF_ERROR(looked.status());
+  const store::FileInfo& info = *looked;
   *summary.mutable_mirror() = environment_.mirrors.StatusOf(info);
   if (info.forked_from) *summary.mutable_forked_from() = ToProto(*info.forked_from);
+  if (auto writer = LastWriterOf(info, environment_.leases.HolderOf(file.name))) {
+    *summary.mutable_last_writer() = *std::move(writer);
+  }
+  summary.set_history_bytes(static_cast<int64_t>(info.history_bytes));
+  if (environment_.rates != nullptr) {
+    if (auto writes = environment_.rates->Of(info.file_id)) {
+      *summary.mutable_recent_writes() = *std::move(writes);
+    }
+  }
   if (request.forks_only() && !info.forked_from) return false;
   const auto& states = request.states();
   return states.empty() ||
@@ -122,13 +142,16 @@ absl::Status FilesService::ListByLook(IsCancelled is_cancelled, const Principal&
                                       v1::ListFilesResponse& response) {
   std::string after = request.page_token();
   PageBudget budget;
-  for (size_t looked_at = 0; looked_at < kFilesMax; looked_at += kStateStep) {
-    H5M_ASSIGN_OR_RETURN(
-        const std::vector<store::FileSummary> files,
-        ListVisible(is_cancelled, principal, request.directory(), after, kStateStep));
+  const absl::Duration end = environment_.clock.Monotonic() + kLooksMax;
+  // Each step walks the directories anew: one, where all files are wanted.
+  const size_t step =
+      IsChoice(request) ? kStateStep : std::min<size_t>(static_cast<size_t>(limit) + 1, kFilesMax);
+  for (size_t looked_at = 0; looked_at < kFilesMax; looked_at += step) {
+    H5M_ASSIGN_OR_RETURN(const std::vector<store::FileSummary> files,
+                         ListVisible(is_cancelled, principal, request.directory(), after, step));
     for (const store::FileSummary& file : files) {
       v1::FileSummary summary = ToProto(file);
-      H5M_ASSIGN_OR_RETURN(bool is_wanted, Describe(request, summary));
+      H5M_ASSIGN_OR_RETURN(bool is_wanted, Describe(request, file, summary));
       // Another file may have got the name since it was listed.
       if (environment_.authenticator.asks_owners() && !MayRead(principal, file.name)) {
         is_wanted = false;
@@ -140,8 +163,12 @@ absl::Status FilesService::ListByLook(IsCancelled is_cancelled, const Principal&
       }
       if (is_wanted) *response.add_files() = std::move(summary);
       after = file.name;
+      if (environment_.clock.Monotonic() >= end) {
+        response.set_next_page_token(after);
+        return absl::OkStatus();
+      }
     }
-    if (files.size() < kStateStep) return absl::OkStatus();
+    if (files.size() < step) return absl::OkStatus();
     if (is_cancelled()) return absl::CancelledError("the caller has gone");
   }
   response.set_next_page_token(after);
@@ -161,7 +188,7 @@ absl::Status FilesService::List(IsCancelled is_cancelled, const Principal& princ
   const int limit =
       request.page_size() == 0 ? kFilesDefault : std::min(request.page_size(), kFilesMax);
   H5M_RETURN_IF_ERROR(CheckStates(request));
-  if (request.states_size() > 0 || request.forks_only()) {
+  if (IsChoice(request) || request.details()) {
     const absl::Status listed = ListByLook(is_cancelled, principal, request, limit, response);
     return listed.ok() ? listed : NotListed(request.directory(), listed);
   }

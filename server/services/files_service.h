@@ -61,14 +61,14 @@ class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1
                                                               const Principal& principal,
                                                               const std::string& directory,
                                                               std::string after, size_t count);
-  // The files of a page that are in one of the states that the request names, or that are forks: a
-  // look into each file.
+  // The files of a page that are in one of the states that the request names, or that are forks, or
+  // all with their details: a look at each file.
   absl::Status ListByLook(IsCancelled is_cancelled, const Principal& principal,
                           const v1::ListFilesRequest& request, int limit,
                           v1::ListFilesResponse& response);
-  // Adds the mirror's state, and the version that a fork began with. False: the file is gone, or
-  // none that `request` asks for.
-  absl::StatusOr<bool> Describe(const v1::ListFilesRequest& request, v1::FileSummary& summary);
+  // Adds the details of `file`. False: it is gone, or none that `request` asks for.
+  absl::StatusOr<bool> Describe(const v1::ListFilesRequest& request, const store::FileSummary& file,
+                                v1::FileSummary& summary);
   bool MayRead(const Principal& principal, const std::string& name) const;
   absl::Status Get(const grpc::ServerContext& context, const v1::GetFileRequest& request,
                    v1::GetFileResponse& response);

@@ -162,6 +162,29 @@ v1::LeaseHolder ToProto(const LeaseHolder& holder) {
   return proto;
 }
 
+std::optional<v1::LastWriter> LastWriterOf(const store::FileInfo& info,
+                                           const std::optional<LeaseHolder>& holder) {
+  v1::LastWriter proto;
+  if (holder.has_value()) {
+    v1::LeaseHolder live = ToProto(*holder);
+    *proto.mutable_writer() = std::move(*live.mutable_writer());
+    proto.set_verified_user(holder->verified_user);
+    proto.set_is_writing(true);
+    *proto.mutable_time() = ToProto(holder->since);
+    return proto;
+  }
+  const store::VersionInfo& newest = info.newest_version;
+  if (newest.version == 0) return std::nullopt;
+  v1::Writer& writer = *proto.mutable_writer();
+  writer.set_claimed_user(newest.provenance.claimed_user);
+  writer.set_host(newest.provenance.host);
+  writer.set_program(newest.provenance.program);
+  writer.set_pid(newest.provenance.pid);
+  proto.set_verified_user(newest.provenance.verified_user);
+  *proto.mutable_time() = ToProto(newest.server_time);
+  return proto;
+}
+
 v1::MirrorCheck ToProto(const store::CheckInfo& check) {
   v1::MirrorCheck proto;
   *proto.mutable_check_time() = ToProto(check.time);

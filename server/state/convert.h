@@ -39,6 +39,9 @@ store::GroupCut FromProto(const v1::GroupCut& group);
 v1::Version ToProto(const store::VersionInfo& version);
 v1::PageRun ToProto(const store::PlacedRun& run);
 v1::LeaseHolder ToProto(const LeaseHolder& holder);
+// Of a file and of the holder of its lease, if any; nullopt: nobody has ever written it.
+std::optional<v1::LastWriter> LastWriterOf(const store::FileInfo& info,
+                                           const std::optional<LeaseHolder>& holder);
 v1::MirrorCheck ToProto(const store::CheckInfo& check);
 v1::FileStatus ToProto(const std::string& name, const store::FileInfo& info,
                        const std::optional<LeaseHolder>& holder);

@@ -57,6 +57,36 @@ def test_each_version_comes_whole_and_in_ranges(site):
     assert ask(site, "/f/run.h5@latest-1")[2] == exported(site, "run.h5@1")
 
 
+def test_a_list_with_details_tells_who_writes_how_much_and_how_large_the_history_is(site):
+    site.py(WRITES.format(count=1000))
+    site.settle("run.h5")
+    row = lambda: {each["name"]: each for each in json.loads(ask(site, "/v1/files?details=true")[2])["files"]}["run.h5"]  # noqa: E731
+    first = row()
+    assert (first["last_writer"]["is_writing"], first["last_writer"]["writer"]["host"]) == (False, socket.gethostname())
+    assert first["history_bytes"] == str(site.status("run.h5")["history_bytes"])
+    sent = lambda: sum(map(int, row()["recent_writes"]["received_bytes"]))  # noqa: E731
+    wait_until(lambda: sent() > 8000, "the bytes of the first version are not told", 60)
+    before = sent()
+    writer = site.start(site.script("""
+        with h5py.File("run.h5", "a") as f:
+            f["y"] = np.arange(1000)
+            f.flush()
+            print("open", flush=True)
+            sys.stdin.readline()
+        print("closed", flush=True)
+    """), talks=True)
+    assert writer.line() == "open"
+    wait_until(lambda: row()["last_writer"]["is_writing"], "no writer is told", 60)
+    wait_until(lambda: sent() > before, "no bytes are told", 60)
+    assert row()["last_writer"]["writer"]["pid"] == writer.pid
+    assert writer.ask("close") == "closed"
+    wait_until(lambda: not row()["last_writer"]["is_writing"], "the writer has not gone", 60)
+    site.settle("run.h5")
+    assert row()["history_bytes"] == str(site.status("run.h5")["history_bytes"])
+    assert "last_writer" not in json.loads(ask(site, "/v1/files")[2])["files"][0], "a plain list looks into no file"
+    assert ask(site, "/v1/files?details=1")[0] == 400
+
+
 def test_an_open_file_is_read_at_one_cut(site):
     writer = site.start(site.script("""
         f = h5py.File("live.h5", "w", libver="latest")

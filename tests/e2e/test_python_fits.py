@@ -1,5 +1,7 @@
 """What the Python package fits into: kerchunk, xarray, dask, silx, asyncio, each as it is on PyPI; and its annotations."""
 
+import pytest
+
 from harness.fits import FITS, HISTORY, TOOLS, fits, history, installed  # noqa: F401
 from harness.package import PACKAGE
 from harness.process import run, wait_until
@@ -23,6 +25,36 @@ def test_references_stay_true(fits):
                            storage_options={"fo": references, "remote_protocol": "h5mirror"})
     print(url.removeprefix(H), data.t2m[0, 5].item(), data.t2m[5, 999].item(), data.attrs["pass"])
     """) == "/n.nc@1 1.0 5999.0 1\n"
+
+
+@pytest.mark.site(options={"http_listen": "127.0.0.1:0"})
+def test_virtual_datasets_stay_true(fits):
+    """VirtualiZarr reads by HTTP; what it has found is then read by HTTP, or by fsspec under the URL of the version."""
+    fits.py(HISTORY)
+    assert fits.py(f"""
+    import xarray as xr
+    from obspec_utils.registry import ObjectStoreRegistry
+    from obstore.store import HTTPStore
+    from virtualizarr import open_virtual_dataset
+    from virtualizarr.parsers import HDFParser
+    HTTP = "http://127.0.0.1:{fits.site.server.http_port}/f"
+    fs = fsspec.filesystem("h5mirror")
+    url = fs.pinned(H + "/n.nc@latest-1")
+    store = HTTPStore.from_url(HTTP, client_options={{"allow_http": True}})
+    registry = ObjectStoreRegistry({{HTTP: store}})
+    found = HTTP + url.removeprefix(H)
+    virtual = open_virtual_dataset(found, registry=registry, parser=HDFParser(), loadable_variables=[])
+    manifest = HDFParser()(found, registry)
+    with h5py.File("n.nc", "a", driver="h5mirror", config=CONFIG) as f:
+        f["t2m"][:] = -1
+        f["more"] = np.arange(10_000)
+    live = xr.open_zarr(manifest, consolidated=False, zarr_format=3, chunks=None)
+    print(live.t2m[0, 5].item(), live.t2m[5, 999].item(), live.attrs["pass"])
+    references = virtual.vz.rename_paths(url).vz.to_kerchunk(format="dict")
+    data = xr.open_dataset("reference://", engine="zarr", consolidated=False,
+                           storage_options={{"fo": references, "remote_protocol": "h5mirror"}})
+    print(url.removeprefix(H), data.t2m[0, 5].item(), data.t2m[5, 999].item(), data.attrs["pass"])
+    """) == "1.0 5999.0 1\n/n.nc@1 1.0 5999.0 1\n"
 
 
 def test_xarray_opens_a_url_eagerly_and_lazily(history):

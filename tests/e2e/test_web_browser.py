@@ -1,5 +1,8 @@
 """`h5mirror web` in a real browser: who looks, by mouse, keyboard or phone, sees the files and what is in them."""
 
+import re
+import socket
+
 import pytest
 
 from harness.browser import MANY, PHONE, chromium, entity, visit  # noqa: F401
@@ -34,6 +37,17 @@ LIVE = """
             print(n, flush=True)
             sys.stdin.readline()
             n += 1
+"""
+# Each line that it is told makes a version of other bytes; the file stays open in between.
+GROWS = """
+    n = 0
+    while True:
+        with h5py.File("NAME", "a", driver="h5mirror", config=CONFIG + ";ack_tick=applied") as f:
+            f.require_dataset("d", (50_000,), "f8")[:] = np.random.default_rng(n).random(50_000)
+            f.flush()
+            print(n, flush=True)
+            sys.stdin.readline()
+        n += 1
 """
 
 
@@ -176,6 +190,31 @@ def test_cuts_come_as_a_program_makes_them_and_the_selection_stays(chromium, fit
             chosen = there.page.get_by_role("treeitem", name="value", exact=True)
             assert chosen.get_attribute("aria-selected") == "true"
         there.page.get_by_text("python", exact=False).first.wait_for()
+    writer.kill()
+
+
+@pytest.mark.parametrize("screen", [{}, {"viewport": PHONE, "has_touch": True, "is_mobile": True, "color_scheme": "dark"}],
+                         ids=["desk", "phone"])
+def test_a_row_shows_who_writes_how_fast_and_how_the_history_grows(chromium, fits, web, screen):  # noqa: F811
+    name = f"grows-{'phone' if screen else 'desk'}.h5"
+    writer = fits.start(GROWS.replace("NAME", name), talks=True)
+    assert writer.line() == "0"
+    with visit(chromium, web, **screen) as there:
+        row = there.page.get_by_role("row").filter(has=there.page.get_by_role("link", name=name))
+        row.get_by_text("writing now").wait_for()
+        assert f"@{socket.gethostname()} python" in row.inner_text()
+        line = row.get_by_role("img", name=re.compile("^Bytes a second in the last 5 min: now .+, at most "))
+        line.wait_for()
+        drawn = line.locator("path").get_attribute("d")
+        history = row.locator("[data-label=History]")
+        before = history.inner_text()
+        assert writer.ask("go on") == "1" and writer.ask("go on") == "2"
+        wait_until(lambda: history.inner_text() != before, "the history has not grown", 60)
+        wait_until(lambda: line.locator("path").get_attribute("d") != drawn, "the line has not moved", 60)
+        assert fits.site.status(name)["history_bytes"] > 0
+        there.page.reload()
+        line.wait_for()  # The server has it, not the page.
+        assert (there.barriers(), there.overhang() <= 0) == ([], True)
     writer.kill()
 
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 
-import { allowed, ApiError, file, files, onSignedOut, quoted, signIn, signOut } from './api';
+import { allowed, ApiError, file, files, type FilesShown, onSignedOut, quoted, signIn, signOut } from './api';
 import { answer, summaryOf } from './testing/samples';
 
 afterEach(() => {
@@ -13,25 +13,33 @@ test('a name is one piece of a path, whatever is in it', () => {
   expect(quoted('a b/@2?#.h5/events')).toBe('a%20b%2F%402%3F%23.h5%2Fevents');
 });
 
-test('all files come, those that are mirrored with their states', async () => {
+test('the names come first, then page by page what a look at each file tells', async () => {
+  const asked: string[] = [];
   vi.stubGlobal('fetch', (path: string) => {
-    if (path.includes('state=')) return Promise.resolve(answer({ files: [summaryOf('b', 'DIVERGED')], next_page_token: '' }));
+    asked.push(path.replace('/api/files?', ''));
+    if (path.includes('details=false')) {
+      return Promise.resolve(answer({ files: ['a', 'b', 'c'].map((name) => summaryOf(name)), next_page_token: '' }));
+    }
     const isSecond = path.includes('page_token=x%26y');
-    const names = isSecond ? ['c'] : ['a', 'b'];
-    return Promise.resolve(answer({ files: names.map((name) => summaryOf(name)), next_page_token: isSecond ? '' : 'x&y' }));
+    const rows = isSecond ? [summaryOf('c')] : [summaryOf('a'), summaryOf('b', 'DIVERGED')];
+    return Promise.resolve(answer({ files: rows, next_page_token: isSecond ? '' : 'x&y' }));
   });
-  const all = await files(signal);
+  const states = (some: FilesShown) => some.files.map((each) => `${each.name} ${each.mirror?.state ?? '-'}`).join(', ');
+  const told: string[] = [];
+  const all = await files(signal, (part) => told.push(states(part)), undefined);
   expect(all.isWhole).toBe(true);
-  expect(all.files.map((each) => [each.name, each.mirror?.state])).toEqual([
-    ['a', undefined],
-    ['b', 'MIRROR_STATE_DIVERGED'],
-    ['c', undefined],
-  ]);
+  expect(told).toEqual(['a -, b -, c -', 'a -, b MIRROR_STATE_DIVERGED, c -']);
+  expect(states(all)).toBe('a -, b MIRROR_STATE_DIVERGED, c -');
+  expect(asked.splice(0)).toEqual(['details=false', 'details=true', 'details=true&page_token=x%26y']);
+  await files(signal, () => undefined, all);
+  expect(asked).toEqual(['details=true', 'details=true&page_token=x%26y']);
 });
 
 test('a list that does not end is cut off, and says so', async () => {
-  vi.stubGlobal('fetch', () => Promise.resolve(answer({ files: [summaryOf('a')], next_page_token: 'more' })));
-  expect((await files(signal)).isWhole).toBe(false);
+  const rows = Array.from({ length: 4000 }, (_, i) => summaryOf(String(i)));
+  vi.stubGlobal('fetch', () => Promise.resolve(answer({ files: rows, next_page_token: 'more' })));
+  const all = await files(signal, () => undefined, { files: [], isWhole: true });
+  expect([all.files.length, all.isWhole]).toEqual([12_000, false]);
 });
 
 test('rights are asked for the file, whatever is in its name', async () => {

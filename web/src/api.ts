@@ -2,7 +2,6 @@
 
 import type { Allowed, Blamed, Comparison, Diff, Done, ObjectHistory, Preview, Wanted } from './findings';
 import type { FileList, FileStatus, FileSummary, Version } from './model';
-import { MIRROR_STATES } from './model';
 
 export interface Session {
   signed_in: boolean;
@@ -21,7 +20,7 @@ export class ApiError extends Error {
   }
 }
 
-const PAGES_MAX = 10;
+const FILES_MAX = 10_000;
 const SIGN_INS = ['/api/session', '/api/login', '/api/login/finish'];
 
 let csrf = '';
@@ -108,26 +107,39 @@ export async function signOut(): Promise<Session & { url: string }> {
   return done;
 }
 
-async function pages(query: string, signal: AbortSignal): Promise<{ files: FileSummary[]; isWhole: boolean }> {
+export interface FilesShown {
+  files: FileSummary[];
+  isWhole: boolean;
+}
+
+// `tell` takes what has come up to a page that is not the last.
+async function pages(query: string, signal: AbortSignal, tell?: (some: FileSummary[]) => void): Promise<FilesShown> {
   const files: FileSummary[] = [];
   let token = '';
-  for (let page = 0; page < PAGES_MAX; page += 1) {
+  do {
     const more = token === '' ? '' : `&page_token=${encodeURIComponent(token)}`;
     const list = (await call(`/api/files?${query}${more}`, { signal })) as FileList;
     files.push(...list.files);
     token = list.next_page_token;
-    if (token === '') return { files, isWhole: true };
-  }
-  return { files, isWhole: false };
+    if (token !== '') tell?.(files);
+  } while (token !== '' && files.length < FILES_MAX);
+  return { files, isWhole: token === '' };
 }
 
-// All files with their states, as far as the first pages have them. A list that names no state has all
-// files and no states; one that names them has only files that a program has mirrored.
-export async function files(signal: AbortSignal): Promise<{ files: FileSummary[]; isWhole: boolean }> {
-  const states = MIRROR_STATES.map((state) => `state=${state}`).join('&');
-  const [all, mirrored] = await Promise.all([pages('', signal), pages(states, signal)]);
-  const known = new Map(mirrored.files.map((file) => [file.name, file]));
-  return { files: all.files.map((file) => known.get(file.name) ?? file), isWhole: all.isWhole };
+// All files with their states, writers and histories, as far as the page takes them. The first time a server may look long
+// for these, so the names come before.
+export async function files(
+  signal: AbortSignal,
+  tell: (part: FilesShown) => void,
+  old: FilesShown | undefined,
+): Promise<FilesShown> {
+  if (old !== undefined) return pages('details=true', signal);
+  const names = await pages('details=false', signal);
+  tell(names);
+  return pages('details=true', signal, (some) => {
+    const known = new Map(some.map((file) => [file.name, file]));
+    tell({ files: names.files.map((file) => known.get(file.name) ?? file), isWhole: names.isWhole });
+  });
 }
 
 export async function file(name: string, signal: AbortSignal): Promise<FileStatus> {

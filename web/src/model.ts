@@ -43,11 +43,28 @@ export interface MirrorStatus {
   detail: string;
 }
 
+// The program that holds a file's lease, else the one that made its newest version.
+export interface LastWriter {
+  writer?: Writer;
+  verified_user: string;
+  is_writing: boolean;
+  time?: string;
+}
+
+// Bytes that programs have sent in intervals of equal length, the oldest first.
+export interface RecentWrites {
+  interval_seconds: number;
+  received_bytes: string[];
+}
+
 export interface FileSummary {
   name: string;
   size_bytes: string;
   modify_time?: string;
   mirror?: MirrorStatus;
+  last_writer?: LastWriter;
+  history_bytes?: string; // not there: the server could not look at the file
+  recent_writes?: RecentWrites; // not there: nothing has come lately
 }
 
 export interface FileList {

@@ -15,6 +15,11 @@ export function bytes(count: number | string): string {
   return `${value.toFixed(digits)} ${UNITS[unit] ?? ''}`;
 }
 
+// Of bytes in so many seconds.
+export function rate(count: number, seconds: number): string {
+  return `${bytes(Math.round(count / seconds))}/s`;
+}
+
 // "1 object", "2,000 objects".
 export function counted(count: number, word: string): string {
   return `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`;

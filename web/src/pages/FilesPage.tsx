@@ -4,7 +4,9 @@ import { files } from '../api';
 import { type FileSummary, type MirrorState, MIRROR_STATES, stateOf } from '../model';
 import { Failure } from '../parts/Failure';
 import { Link } from '../parts/Link';
+import { Sparkline } from '../parts/Sparkline';
 import { StateBadge } from '../parts/StateBadge';
+import { WriterName } from '../parts/WriterName';
 import { usePolled } from '../polling';
 import { advice, bytes, counted, moment, stateWord } from '../words';
 
@@ -95,7 +97,10 @@ function Table({ files: rows, now }: { files: FileSummary[]; now: number }) {
         <tr>
           <th scope="col">Name</th>
           <th scope="col">State</th>
+          <th scope="col">Writer</th>
+          <th scope="col">Bytes a second</th>
           <th scope="col">Size</th>
+          <th scope="col">History</th>
           <th scope="col">Changed</th>
         </tr>
       </thead>
@@ -108,8 +113,17 @@ function Table({ files: rows, now }: { files: FileSummary[]; now: number }) {
             <td>
               <StateBadge mirror={file.mirror} now={now} />
             </td>
-            <td>{bytes(file.size_bytes)}</td>
-            <td>{moment(file.modify_time)}</td>
+            <td data-label="Writer">
+              <WriterName last={file.last_writer} />
+            </td>
+            <td data-label="Bytes a second">
+              <Sparkline writes={file.recent_writes} />
+            </td>
+            <td data-label="Size">{bytes(file.size_bytes)}</td>
+            <td data-label="History">
+              {file.history_bytes === undefined ? <span className="lag">not known</span> : bytes(file.history_bytes)}
+            </td>
+            <td data-label="Changed">{moment(file.modify_time)}</td>
           </tr>
         ))}
       </tbody>

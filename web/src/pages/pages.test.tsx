@@ -32,6 +32,21 @@ test('the page lists files with their states, and says what to do', async () => 
   expect(await screen.findByText('1 of 2 files')).toBeTruthy();
 });
 
+test('a row tells who writes, how fast, and how large the history is', async () => {
+  const row = summaryOf('run.h5', 'CONNECTED', {
+    last_writer: { writer: WRITER, verified_user: 'anna', is_writing: true },
+    recent_writes: { interval_seconds: 5, received_bytes: ['0', '5120', '0'] },
+    history_bytes: '3145728',
+  });
+  vi.stubGlobal('fetch', () => Promise.resolve(answer({ files: [row, summaryOf('idle.h5')], next_page_token: '' })));
+  render(<FilesPage />);
+  const cells = (await screen.findByRole('row', { name: /run\.h5/ })).textContent;
+  expect(cells).toContain('anna@lab7 python3 (writing now)');
+  expect(cells).toContain('3.0 MiB');
+  expect(screen.getAllByRole('img')).toHaveLength(1);
+  expect(screen.getByRole('row', { name: /idle\.h5/ }).textContent).toContain('none lately');
+});
+
 test('a server that is away is told in words', async () => {
   vi.stubGlobal('fetch', () => Promise.resolve(answer({ message: 'node7: it does not answer' }, 503)));
   render(<FilesPage />);

@@ -15,12 +15,13 @@ export function mirror(state: string, more: Partial<MirrorStatus> = {}): MirrorS
   };
 }
 
-export function summaryOf(name: string, state?: string): FileSummary {
+export function summaryOf(name: string, state?: string, more: Partial<FileSummary> = {}): FileSummary {
   return {
     name,
     size_bytes: '2048',
     modify_time: '2026-11-28T12:00:00Z',
     ...(state !== undefined && { mirror: mirror(state) }),
+    ...more,
   };
 }
 
