@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "base/strings.h"
+#include "tests/crash/check_objects.h"
 
 namespace h5mirror::store {
 namespace {
@@ -32,6 +33,10 @@ bool IsHistory(const std::string& name) { return absl::EndsWith(name, ".h5m"); }
 // A fork before its first durable cut.
 bool IsFreshFork(const std::string& name) {
   return absl::StrContains(name, "fork") && absl::StartsWith(BaseName(name), "gen-");
+}
+
+bool IsInArchive(const std::string& name) {
+  return absl::StartsWith(name, StrCat(kArchiveDirectory, "/"));
 }
 
 // The calls of one kind on files and directories whose name `is` says.
@@ -136,6 +141,9 @@ const std::vector<PlantedFault>& AllPlantedFaults() {
        "first_versions"},
       {"directory_name_not_synced", IgnoreWhere(Kind::kSyncDirectory, IsAboveHeads),
        "first_versions"},
+      // Those of docs/design/050-archive.md.
+      {"object_not_synced", IgnoreWhere(Kind::kSync, IsInArchive), "archive_singles"},
+      {"object_name_not_synced", IgnoreWhere(Kind::kSyncDirectory, IsInArchive), "archive_singles"},
       {"tokens_not_synced", Ignore(Kind::kSync, "tokens"), "first_versions"},
       {"tokens_name_not_synced", IgnoreWhere(Kind::kSyncDirectory, IsOwnDirectory),
        "first_versions"},
