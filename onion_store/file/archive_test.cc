@@ -263,5 +263,42 @@ TEST_F(ArchiveTest, AReaderInTheMidstOfAPruneIsToldOrReadsOn) {
   EXPECT_TRUE(ReadAll(*retained) == golden_[8]);
 }
 
+TEST_F(ArchiveTest, APurgedFileLosesItsObjectsAndARemovedOneKeepsThem) {
+  Write(4);
+  Archive();
+  file_.reset();
+  auto removed = store_->Remove("x.h5", {}, absl::Hours(1));
+  Must(removed.status());
+  Must(store_->PurgeRemoved(removed->expires - absl::Seconds(1)).status());
+  EXPECT_THAT(archive_->names(), SizeIs(1));
+  Must(store_->Undelete(removed->id, "").status());
+  file_ = *store_->OpenFile("x.h5");
+  CheckAll();
+  file_.reset();
+  removed = store_->Remove("x.h5", {}, absl::Hours(1));
+  Must(removed.status());
+  Must(store_->PurgeOneRemoved(removed->id));
+  EXPECT_THAT(archive_->names(), IsEmpty());
+  EXPECT_THAT(*(*env_.OpenTree("/"))->List(".h5mirror/removed"), IsEmpty());
+}
+
+TEST_F(ArchiveTest, APurgeWithoutItsArchiveIsFinishedByTheNextOne) {
+  Write(4);
+  Archive();
+  file_.reset();
+  auto removed = store_->Remove("x.h5", {}, absl::Hours(1));
+  Must(removed.status());
+  archive_->FailCalls(1, absl::UnavailableError("503"));
+  Must(store_->PurgeOneRemoved(removed->id));
+  EXPECT_THAT(*store_->ListRemoved(), IsEmpty());
+  EXPECT_THAT(archive_->names(), SizeIs(1));
+  const int calls = archive_->CountCalls("");
+  Open();
+  EXPECT_EQ(archive_->CountCalls(""), calls) << "a start waits for no archive";
+  Must(store_->PurgeRemoved(absl::UnixEpoch()).status());
+  EXPECT_THAT(archive_->names(), IsEmpty());
+  EXPECT_THAT(*(*env_.OpenTree("/"))->List(".h5mirror/removed"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace h5mirror::store

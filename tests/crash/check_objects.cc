@@ -31,7 +31,9 @@ absl::Status Collect(const SqliteVfs& vfs, EnvTree& tree, const std::string& dir
     H5M_ASSIGN_OR_RETURN(const auto rows, index->ListArchived());
     for (const ArchivedSegment& row : rows) {
       named->any.insert(row.object);
-      if (row.state == ArchiveState::kArchived) named->archived.insert(row.object);
+      // Of a file that is being deleted its objects go first.
+      const bool is_going = directory.find("/gone-") != directory.npos;
+      if (row.state == ArchiveState::kArchived && !is_going) named->archived.insert(row.object);
     }
   }
   return absl::OkStatus();

@@ -95,7 +95,12 @@ void ArchiveAndNames(Player& player) {
   player.Archive("d/x.h5");
   player.Fork("d/x.h5", 2, "fork.h5");
   player.Archive("d/x.h5");
+  OneVersion(player, "y.h5", 4);
+  Versions(player, "y.h5", 2, 4);
+  player.Archive("y.h5");
+  player.Remove("y.h5");
   OneVersion(player, "d/x.h5", 2);
+  player.Purge("y.h5");
 }
 
 // In the midst of a session, and of readers that look on.
