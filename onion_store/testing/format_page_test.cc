@@ -85,8 +85,8 @@ TEST_F(FormatPageTest, ObjectsOfAnArchive) {
   // The segment of the example above.
   std::string bytes = Dumped("Pages records");
   bytes.resize(0x44 + 512, 'a');
-  ArchivedSegment segment{1, "", kSegmentObjectHeaderBytes, bytes.size(), Crc32c(bytes),
-                          ArchiveState::kArchived};
+  ArchivedSegment segment{
+      1, "", kSegmentObjectHeaderBytes, bytes.size(), Crc32c(bytes), ArchiveState::kArchived};
   EXPECT_EQ(SegmentObjectHeader(Counting(), 512, segment), Dumped("Objects of an archive"));
 }
 
