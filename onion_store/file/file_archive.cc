@@ -41,6 +41,7 @@ absl::StatusOr<std::unique_ptr<ArchiveJob>> FileImpl::StartArchive(const Archive
 // An archive job looks for pins and takes a segment from the disk with the work lock held. So one
 // that did not see this pin has done so before it is there.
 std::shared_ptr<const int> FileImpl::PinDisk() {
+  if (files_.objects().store() == nullptr) return nullptr;  // Nothing leaves the disk.
   WorkTurn turn(&work_lock_);
   absl::MutexLock lock(&mutex_);
   return saved_.disk_pin();
@@ -53,6 +54,8 @@ absl::StatusOr<std::shared_ptr<const void>> FileImpl::KeepOnDisk(VersionNumber o
 
 absl::StatusOr<std::shared_ptr<const int>> FileImpl::KeepOnDiskOf(int64_t generation,
                                                                   VersionNumber oldest) {
+  // Without an archive a read of what is there fails, and waits for nothing.
+  if (files_.objects().store() == nullptr) return nullptr;
   H5M_ASSIGN_OR_RETURN(const auto index, Index());
   std::shared_ptr<const int> pin = PinDisk();
   if (index != nullptr) H5M_RETURN_IF_ERROR(BringBackSince(*index, generation, oldest));

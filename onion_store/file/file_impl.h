@@ -84,7 +84,7 @@ constexpr CutNumber kCutReserve = 65536;
 //                     Pins, ChangeLog, DueWork, SavedPages, OpenHistory, FileHealth. Held over a
 //                     writer's writes into the page cache, never over a sync
 //   merge_mutex_      the data of layers that are not frozen
-//   the own ones of PinnedPagesList, MetadataMap and the index
+//   the own ones of PinnedPagesList, MetadataMap, ArchivedSegments and the index
 //
 // HistoryFiles is constant. DroppedVersions is an atomic number.
 class FileImpl final : public File,

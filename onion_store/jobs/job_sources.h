@@ -35,7 +35,7 @@ class PruneSource {
   virtual ~PruneSource() = default;
 
   virtual const HistoryFiles& files() const = 0;
-  // Each step holds it, also while it calls the members below.
+  // Each step holds it, also while it calls the members below; but none that calls the archive.
   virtual WorkLock& work_lock() = 0;
   virtual absl::Status dead() = 0;  // as above
   // The file's row as the index has it, and as it has it now.
@@ -79,7 +79,7 @@ class VerifySource {
   virtual ~VerifySource() = default;
 
   virtual const HistoryFiles& files() const = 0;
-  // Each step holds it, also while it calls the members below.
+  // Each step holds it, also while it calls the members below; but none that calls the archive.
   virtual WorkLock& work_lock() = 0;
   virtual absl::Status dead() = 0;  // as above
   virtual FileRow row() = 0;        // as above
