@@ -96,9 +96,15 @@ absl::Status DirectoryStore::PutFile(const std::string& path, store::ObjectSourc
   // Not what an earlier call left: after a failed sync its pages may count as written.
   H5M_RETURN_IF_ERROR(IgnoreNotFound(tree_->Remove(fresh)));
   {
-    H5M_ASSIGN_OR_RETURN(const auto file, tree_->Open(fresh, OpenKind::kCreateFresh, 0600));
-    H5M_RETURN_IF_ERROR(Copy(source, *file));
-    H5M_RETURN_IF_ERROR(file->Sync());
+    auto file = tree_->Open(fresh, OpenKind::kCreateFresh, 0600);
+    if (absl::IsNotFound(file.status())) {  // Somebody has removed a directory.
+      ForgetDirectories();
+      H5M_RETURN_IF_ERROR(MakeDirectories(path));
+      file = tree_->Open(fresh, OpenKind::kCreateFresh, 0600);
+    }
+    H5M_RETURN_IF_ERROR(file.status());
+    H5M_RETURN_IF_ERROR(Copy(source, **file));
+    H5M_RETURN_IF_ERROR((*file)->Sync());
   }
   H5M_RETURN_IF_ERROR(tree_->Rename(fresh, path));
   return tree_->SyncDirectory(ParentOf(path));
@@ -122,6 +128,11 @@ absl::Status DirectoryStore::MakeDirectories(const std::string& path) {
     H5M_RETURN_IF_ERROR(MakeDirectory(path.substr(0, at)));
   }
   return absl::OkStatus();
+}
+
+void DirectoryStore::ForgetDirectories() {
+  const absl::MutexLock lock(&mutex_);
+  known_.clear();
 }
 
 absl::Status DirectoryStore::MakeDirectory(const std::string& path) {

@@ -55,6 +55,7 @@ class DirectoryStore final : public store::ObjectStore {
   absl::Status Settle(const std::string& path);
   // Makes the directories above `path` durable, each once.
   absl::Status MakeDirectories(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ForgetDirectories() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeDirectory(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status ListBelow(const std::string& name, Listing* listing) const;
 

@@ -97,6 +97,17 @@ TEST(DirectoryStoreTest, WhatACrashLeftHalfWrittenIsNoObject) {
   EXPECT_FALSE(*tree->Exists("arc/files/a/2.new"));
 }
 
+TEST(DirectoryStoreTest, ADirectoryThatSomebodyRemovedIsMadeAgain) {
+  FaultEnv env;
+  auto store = StoreOn(env);
+  ASSERT_TRUE(PutText(*store, "files/a/1", "x").ok());
+  auto tree = *env.OpenTree("/");
+  ASSERT_TRUE(tree->Remove("arc/files/a/1").ok());
+  ASSERT_TRUE(tree->RemoveDirectory("arc/files/a").ok());
+  EXPECT_TRUE(PutText(*store, "files/a/2", "y").ok());
+  EXPECT_EQ(GetText(*store, "files/a/2").value_or(""), "y");
+}
+
 TEST(DirectoryStoreTest, AFullDiskIsSaid) {
   FaultEnv env;
   auto store = StoreOn(env);

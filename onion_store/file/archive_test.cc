@@ -252,6 +252,21 @@ TEST_F(ArchiveTest, APruneInTheMidstOfAPutLeavesNoObject) {
   CheckAll();
 }
 
+TEST_F(ArchiveTest, WhatIsPrunedDuringAVerificationIsNoDamage) {
+  Write(4);
+  Archive();
+  auto verify = *file_->StartVerify({});
+  Must(verify->Step().status());
+  Prune({1, 2, 3});
+  EXPECT_THAT(archive_->names(), IsEmpty());
+  for (bool done = false; !done;) {
+    auto progress = verify->Step();
+    Must(progress.status());
+    EXPECT_THAT(progress->found, IsEmpty());
+    done = progress->done;
+  }
+}
+
 TEST_F(ArchiveTest, AReaderInTheMidstOfAPruneIsToldOrReadsOn) {
   Write(8);
   Archive();

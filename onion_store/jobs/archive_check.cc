@@ -63,12 +63,14 @@ absl::Status ArchiveCheck::FindReaders() {
   H5M_ASSIGN_OR_RETURN(const bool more, index_.ScanPages(kScanRows, &found_->cursor, &rows));
   for (const RunOfGeneration& row : rows) {
     if (row.run.segment != found_->segment.segment) continue;
+    found_->has_rows = true;
     H5M_ASSIGN_OR_RETURN(const Readers readers,
                          index_.ReadersOf(row.generation, row.run.page, row.run.version, 0));
     found_->readers = Joined(found_->readers, readers);
   }
   if (more) return absl::OkStatus();
   const Found found = *std::exchange(found_, std::nullopt);
+  if (!found.has_rows) return absl::OkStatus();
   findings_.Report(DamagePlace::kPages, pages_.SegmentName(found.segment.segment), 0, found.readers,
                    found.message);
   return absl::OkStatus();

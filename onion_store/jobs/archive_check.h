@@ -46,10 +46,12 @@ class ArchiveCheck {
     std::string message;
     PagesCursor cursor = {};
     Readers readers{0, 0};
+    bool has_rows = false;
   };
 
   absl::Status ScanSome(const ArchivedSegment& segment);
-  // Looks for the versions that read the segment, in some thousand rows; reports it at the end.
+  // Looks for the versions that read the segment, in some thousand rows. Reports it at the end,
+  // unless no row names it: then a prune has deleted it meanwhile.
   absl::Status FindReaders();
 
   VerifySource& file_;
