@@ -78,7 +78,7 @@ absl::Status FileImpl::BringBackSince(VersionIndex& index, int64_t generation,
     H5M_ASSIGN_OR_RETURN(const auto segment, index.FindArchived(number));
     // No row names another one any more.
     if (!segment || segment->state != ArchiveState::kArchived) continue;
-    H5M_RETURN_IF_ERROR(BringBack(files_, *segment, pages->SegmentName(number)));
+    H5M_RETURN_IF_ERROR(RecallSegment(files_, *segment, pages->SegmentName(number)));
     absl::MutexLock lock(&mutex_);
     saved_.CountAnew();
   }

@@ -31,8 +31,8 @@ absl::Status Fetch(const HistoryFiles& files, const ArchivedSegment& segment, En
 
 }  // namespace
 
-absl::Status BringBack(const HistoryFiles& files, const ArchivedSegment& segment,
-                       const std::string& name) {
+absl::Status RecallSegment(const HistoryFiles& files, const ArchivedSegment& segment,
+                           const std::string& name) {
   EnvTree& tree = files.tree();
   const std::string fresh = FreshName(files);
   const auto bring = [&]() -> absl::Status {

@@ -16,8 +16,8 @@ namespace h5mirror::store {
 // Errors: kDataLoss          the object is gone, or is not what the index says.
 //         kResourceExhausted the disk is full; nothing is left on it.
 //         those of ObjectStore::Get() and of files.
-absl::Status BringBack(const HistoryFiles& files, const ArchivedSegment& segment,
-                       const std::string& name);
+absl::Status RecallSegment(const HistoryFiles& files, const ArchivedSegment& segment,
+                           const std::string& name);
 
 }  // namespace h5mirror::store
 
