@@ -187,6 +187,28 @@ TEST_F(ArchiveTest, AForkBringsTheSegmentsOfItsSourceBackFirst) {
   EXPECT_TRUE(ReadVersion(*fork, 1) == golden_[2]);
 }
 
+TEST_F(ArchiveTest, APromotionBringsSegmentsBackFirst) {
+  Write(3);
+  Must(store_->Fork(*file_, 3, "y.h5", {}).status());
+  const std::shared_ptr<File> original = file_;
+  const auto golden = golden_;
+  file_ = *store_->OpenFile("y.h5");
+  golden_ = {{1, golden_.at(3)}};
+  Write(3);
+  Archive();
+  std::atomic<int> calls{0};
+  archive_->SetOnCall([&](const std::string&) { ++calls; });
+  PromoteRequest request;
+  request.version = 2;
+  request.request_id = {2};
+  const auto made = original->Promote(*file_, request);
+  Must(made.status());
+  EXPECT_EQ(made->version.version, 4);
+  EXPECT_GT(calls.load(), 0);
+  EXPECT_TRUE(ReadVersion(*original, 4) == golden_.at(2));
+  EXPECT_TRUE(ReadVersion(*original, 3) == golden.at(3));
+}
+
 TEST_F(ArchiveTest, AFileThatIsMovedKeepsItsObjects) {
   Write(6);
   Archive();
