@@ -225,7 +225,8 @@ TEST_F(ArchiveFaultsTest, AFullDiskStopsTheRecallAndLeavesNothing) {
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
   env_.SetCapacity(UINT64_MAX);
   EXPECT_FALSE(IsOnDisk(1));
-  for (const DirectoryEntry& entry : *(*env_.OpenTree("/"))->List("x.h5.h5m")) {
+  const auto entries = (*env_.OpenTree("/"))->List("x.h5.h5m");
+  for (const DirectoryEntry& entry : *entries) {
     EXPECT_NE(entry.name.rfind("run-", 0), 0u) << entry.name;
   }
   Must(file_->Rollback(2, {}, {1}).status());
