@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdio>
 #include <memory>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -27,6 +29,7 @@ namespace {
 struct Curl {
   decltype(&::curl_global_init) global_init = nullptr;
   decltype(&::curl_easy_init) easy_init = nullptr;
+  decltype(&::curl_easy_reset) easy_reset = nullptr;
   decltype(&::curl_easy_setopt) easy_setopt = nullptr;
   decltype(&::curl_easy_perform) easy_perform = nullptr;
   decltype(&::curl_easy_getinfo) easy_getinfo = nullptr;
@@ -45,6 +48,7 @@ bool Find(void* library, const char* name, Function& function) {
 bool FindAll(void* library, Curl& curl) {
   return Find(library, "curl_global_init", curl.global_init) &&
          Find(library, "curl_easy_init", curl.easy_init) &&
+         Find(library, "curl_easy_reset", curl.easy_reset) &&
          Find(library, "curl_easy_setopt", curl.easy_setopt) &&
          Find(library, "curl_easy_perform", curl.easy_perform) &&
          Find(library, "curl_easy_getinfo", curl.easy_getinfo) &&
@@ -138,8 +142,11 @@ class PipeSignalBlock {
   bool was_pending_ = false;
 };
 
+constexpr size_t kHeadersMax = 200;  // of an answer; more are left out
+constexpr size_t kIdleMax = 32;
+
 struct Answer {
-  std::string body;
+  HttpAnswer http;
   size_t max_bytes = 0;
   bool is_too_large = false;
 };
@@ -147,12 +154,55 @@ struct Answer {
 size_t TakeBytes(char* data, size_t size, size_t count, void* context) {
   auto* answer = static_cast<Answer*>(context);
   const size_t bytes = size * count;
-  if (bytes > answer->max_bytes - answer->body.size()) {
+  if (bytes > answer->max_bytes - answer->http.body.size()) {
     answer->is_too_large = true;
     return 0;
   }
-  answer->body.append(data, bytes);
+  answer->http.body.append(data, bytes);
   return bytes;
+}
+
+// One line. Before the final answer there may be others, "100 Continue".
+size_t TakeHeader(char* data, size_t size, size_t count, void* context) {
+  auto& headers = static_cast<Answer*>(context)->http.headers;
+  const std::string_view line(data, size * count);
+  const size_t colon = line.find(':');
+  if (line.starts_with("HTTP/")) {
+    headers.clear();
+  } else if (colon != std::string_view::npos && headers.size() < kHeadersMax) {
+    headers.emplace_back(absl::AsciiStrToLower(ToAbsl(line.substr(0, colon))),
+                         std::string(absl::StripAsciiWhitespace(ToAbsl(line.substr(colon + 1)))));
+  }
+  return size * count;
+}
+
+// A body that is being sent.
+struct Sending {
+  const HttpBody* body = nullptr;
+  uint64_t offset = 0;
+  absl::Status status;  // of a read
+};
+
+size_t GiveBytes(char* data, size_t size, size_t count, void* context) {
+  auto* sending = static_cast<Sending*>(context);
+  const uint64_t left = sending->body->size_bytes - sending->offset;
+  const auto bytes = static_cast<size_t>(std::min<uint64_t>(size * count, left));
+  if (bytes == 0) return 0;
+  sending->status = sending->body->read(sending->offset, {data, bytes});
+  if (!sending->status.ok()) return CURL_READFUNC_ABORT;
+  sending->offset += bytes;
+  return bytes;
+}
+
+// A connection that was kept may turn out to be closed: then libcurl begins anew.
+int SeekBody(void* context, curl_off_t offset, int origin) {
+  auto* sending = static_cast<Sending*>(context);
+  if (origin != SEEK_SET || offset < 0 ||
+      static_cast<uint64_t>(offset) > sending->body->size_bytes) {
+    return CURL_SEEKFUNC_FAIL;
+  }
+  sending->offset = static_cast<uint64_t>(offset);
+  return CURL_SEEKFUNC_OK;
 }
 
 int StopIfCancelled(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
@@ -163,11 +213,12 @@ int StopIfCancelled(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_
 // One call in the making: a handle of libcurl with its headers.
 class Call {
  public:
-  Call(const Curl& curl, const HttpRequest& request) : curl_(curl), request_(request) {}
-  ~Call() {
-    if (handle_ != nullptr) curl_.easy_cleanup(handle_);
-    curl_.slist_free_all(headers_);
+  // `handle` is the caller's, and as new but for its connections.
+  Call(const Curl& curl, CURL* handle, const HttpRequest& request)
+      : curl_(curl), request_(request), handle_(handle) {
+    sending_.body = request.long_body;
   }
+  ~Call() { curl_.slist_free_all(headers_); }
   Call(const Call&) = delete;
 
   absl::StatusOr<HttpAnswer> Run();
@@ -180,6 +231,7 @@ class Call {
   bool AddHeader(const char* header);
   bool SetHeaders();
   bool SetBody();
+  bool SetLongBody();
   bool SetLimits();
   bool SetTrust();
   bool SetProxy();
@@ -188,10 +240,11 @@ class Call {
 
   const Curl& curl_;
   const HttpRequest& request_;
-  CURL* handle_ = nullptr;
+  CURL* const handle_;
   curl_slist* headers_ = nullptr;
   std::array<char, CURL_ERROR_SIZE> reason_{};  // in libcurl's words; may stay empty
   Answer answer_;
+  Sending sending_;
 };
 
 bool Call::AddHeader(const char* header) {
@@ -209,9 +262,29 @@ bool Call::SetHeaders() {
 }
 
 bool Call::SetBody() {
-  if (request_.method == HttpMethod::kGet) return Set(CURLOPT_HTTPGET, 1L);
+  switch (request_.method) {
+    case HttpMethod::kGet:
+      return Set(CURLOPT_HTTPGET, 1L);
+    case HttpMethod::kHead:
+      return Set(CURLOPT_NOBODY, 1L);
+    case HttpMethod::kDelete:
+      return Set(CURLOPT_CUSTOMREQUEST, "DELETE");
+    case HttpMethod::kPut:
+      if (request_.long_body != nullptr) return SetLongBody();
+      if (!Set(CURLOPT_CUSTOMREQUEST, "PUT")) return false;
+      break;
+    case HttpMethod::kPost:
+      break;
+  }
   return Set(CURLOPT_POST, 1L) && Set(CURLOPT_POSTFIELDS, request_.body.data()) &&
          Set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request_.body.size()));
+}
+
+bool Call::SetLongBody() {
+  return Set(CURLOPT_UPLOAD, 1L) &&
+         Set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request_.long_body->size_bytes)) &&
+         Set(CURLOPT_READFUNCTION, GiveBytes) && Set(CURLOPT_READDATA, &sending_) &&
+         Set(CURLOPT_SEEKFUNCTION, SeekBody) && Set(CURLOPT_SEEKDATA, &sending_);
 }
 
 bool Call::SetLimits() {
@@ -228,7 +301,8 @@ bool Call::SetLimits() {
          Set(CURLOPT_TIMEOUT_MS, ms(request_.timeout)) && Set(CURLOPT_NOPROGRESS, 0L) &&
          Set(CURLOPT_XFERINFOFUNCTION, StopIfCancelled) &&
          Set(CURLOPT_XFERINFODATA, static_cast<const void*>(request_.cancel)) &&
-         Set(CURLOPT_WRITEFUNCTION, TakeBytes) && Set(CURLOPT_WRITEDATA, &answer_);
+         Set(CURLOPT_WRITEFUNCTION, TakeBytes) && Set(CURLOPT_WRITEDATA, &answer_) &&
+         Set(CURLOPT_HEADERFUNCTION, TakeHeader) && Set(CURLOPT_HEADERDATA, &answer_);
 }
 
 bool Call::SetTrust() {
@@ -253,6 +327,7 @@ absl::Status Call::ErrorOf(CURLcode code) const {
     return absl::ResourceExhaustedError(StrCat(
         HttpOrigin(request_.url), ": the answer has more than ", answer_.max_bytes, " bytes"));
   }
+  if (!sending_.status.ok()) return sending_.status;
   switch (code) {
     case CURLE_OPERATION_TIMEDOUT:
       return absl::DeadlineExceededError(what);
@@ -275,15 +350,22 @@ absl::Status Call::ErrorOf(CURLcode code) const {
 
 absl::StatusOr<HttpAnswer> Call::Run() {
   answer_.max_bytes = request_.max_answer_bytes;
-  handle_ = curl_.easy_init();
-  if (handle_ == nullptr || !SetAll()) {
+  if (!SetAll()) {
     return absl::UnavailableError(
         StrCat(HttpOrigin(request_.url), ": libcurl does not take the call"));
   }
   if (const CURLcode code = curl_.easy_perform(handle_); code != CURLE_OK) return ErrorOf(code);
   long status = 0;
   curl_.easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
-  return HttpAnswer{static_cast<int>(status), std::move(answer_.body)};
+  answer_.http.code = static_cast<int>(status);
+  return std::move(answer_.http);
+}
+
+absl::Status CheckRequest(const HttpRequest& request) {
+  if (const absl::Status status = CheckHttpUrl(request.url); !status.ok()) {
+    return absl::InvalidArgumentError(StrCat("the URL ", ToStd(status.message())));
+  }
+  return CheckHeaders(request.headers);
 }
 
 }  // namespace
@@ -313,15 +395,48 @@ std::string HttpOrigin(std::string_view url) {
 
 absl::Status CheckCurlLibrary() { return Library().status(); }
 
-absl::StatusOr<HttpAnswer> CallHttp(const HttpRequest& request) {
-  if (const absl::Status status = CheckHttpUrl(request.url); !status.ok()) {
-    return absl::InvalidArgumentError(StrCat("the URL ", ToStd(status.message())));
+std::string_view HttpAnswer::Header(std::string_view name) const {
+  for (const auto& [key, value] : headers) {
+    if (key == name) return value;
   }
-  H5M_RETURN_IF_ERROR(CheckHeaders(request.headers));
+  return {};
+}
+
+absl::StatusOr<HttpAnswer> CallHttp(const HttpRequest& request) {
+  HttpClient client;
+  return client.Call(request);
+}
+
+HttpClient::~HttpClient() {
+  const absl::MutexLock lock(&mutex_);
+  if (idle_.empty()) return;
+  const PipeSignalBlock no_pipe_signal;  // TLS says goodbye.
+  for (void* const handle : idle_) (*Library())->easy_cleanup(handle);
+}
+
+absl::StatusOr<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
+  H5M_RETURN_IF_ERROR(CheckRequest(request));
   H5M_ASSIGN_OR_RETURN(const Curl* const curl, Library());
   const PipeSignalBlock no_pipe_signal;
-  Call call(*curl, request);
-  return call.Run();
+  CURL* handle = nullptr;
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (!idle_.empty()) {
+      handle = idle_.back();
+      idle_.pop_back();
+    }
+  }
+  if (handle == nullptr) handle = curl->easy_init();
+  if (handle == nullptr) return absl::UnavailableError("libcurl does not take the call");
+  absl::StatusOr<HttpAnswer> answer = h5mirror::Call(*curl, handle, request).Run();
+  curl->easy_reset(handle);  // Its connections stay.
+  const absl::MutexLock lock(&mutex_);
+  if (idle_.size() < kIdleMax) {
+    idle_.push_back(handle);
+  } else {
+    curl->easy_cleanup(handle);
+  }
+  return answer;
 }
 
 }  // namespace h5mirror

@@ -1,38 +1,59 @@
-// One HTTP call with a small body and a small answer, by libcurl. The library is loaded at run time
-// with the first call, so that no program of ours needs it to start.
+// HTTP calls with a small answer, by libcurl. The library is loaded at run time with the first
+// call, so that no program of ours needs it to start.
 #ifndef H5MIRROR_BASE_CURL_LIBRARY_H_
 #define H5MIRROR_BASE_CURL_LIBRARY_H_
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 
 namespace h5mirror {
 
-enum class HttpMethod { kGet, kPost };
+enum class HttpMethod { kGet, kPost, kPut, kHead, kDelete };
+
+// A body that does not lie in memory. `read` fills its span with the bytes from an offset on, which
+// are there; it may be asked for the same ones again. It must outlive the call.
+struct HttpBody {
+  uint64_t size_bytes = 0;
+  std::function<absl::Status(uint64_t offset, absl::Span<char> out)> read = nullptr;
+};
 
 struct HttpRequest {
   HttpMethod method = HttpMethod::kGet;
   std::string url = {};                   // http:// or https://
   std::vector<std::string> headers = {};  // "Name: value"
-  std::string body = {};                  // of kPost
+  std::string body = {};                  // of kPost and kPut
   absl::Duration connect_timeout = absl::Seconds(10);
   absl::Duration timeout = absl::Seconds(30);  // of the whole call
   size_t max_answer_bytes = size_t{1} << 20;
   std::string ca_file = {};  // PEM of the authorities to trust; empty: those of the system
   // Set by another thread, it ends the call within some 1 s. May be nullptr; must outlive the call.
   const std::atomic<bool>* cancel = nullptr;
+  // With kPut, in place of `body`. May be nullptr; must outlive the call.
+  const HttpBody* long_body = nullptr;
 };
 
 struct HttpAnswer {
   int code = 0;  // the last status, 200..599
   std::string body = {};
+  // In the order in which they came, names in lower case.
+  std::vector<std::pair<std::string, std::string>> headers = {};
+
+  // The first header of that name, which is in lower case; empty: there is none.
+  std::string_view Header(std::string_view name) const;
 };
 
 // kInvalidArgument: the URL is no http:// or https:// URL with a host, or has control characters,
@@ -58,7 +79,24 @@ absl::Status CheckCurlLibrary();
 //         kDeadlineExceeded    a deadline passed.
 //         kResourceExhausted   the answer has more than `max_answer_bytes`.
 //         kCancelled           `cancel` was set.
+//         those of HttpBody::read.
 absl::StatusOr<HttpAnswer> CallHttp(const HttpRequest& request);
+
+// Makes calls over connections that stay open between them. Thread-safe; keeps as many connections
+// as there were calls at once, and at most 32.
+class HttpClient {
+ public:
+  HttpClient() = default;
+  ~HttpClient();
+  HttpClient(const HttpClient&) = delete;
+
+  // As CallHttp().
+  absl::StatusOr<HttpAnswer> Call(const HttpRequest& request) ABSL_LOCKS_EXCLUDED(mutex_);
+
+ private:
+  absl::Mutex mutex_;
+  std::vector<void*> idle_ ABSL_GUARDED_BY(mutex_);  // handles of libcurl
+};
 
 }  // namespace h5mirror
 

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "base/testing/http_answerer.h"
@@ -139,6 +140,82 @@ TEST(CurlLibraryTest, PlainCallsToThisMachineMeetNoProxy) {
   EXPECT_EQ(server.requests().size(), 1u);
   ASSERT_EQ(proxy.requests().size(), 1u);
   EXPECT_THAT(proxy.requests()[0], StartsWith("GET http://127.0.0.1.invalid/ HTTP/1.1\r\n"));
+}
+
+TEST(CurlLibraryTest, PutsALongBodyInPieces) {
+  HttpAnswerer server;
+  const std::string all(300'000, 'x');
+  HttpBody body;
+  body.size_bytes = all.size();
+  body.read = [&](uint64_t offset, absl::Span<char> out) {
+    all.copy(out.data(), out.size(), offset);
+    return absl::OkStatus();
+  };
+  HttpRequest request;
+  request.method = HttpMethod::kPut;
+  request.url = server.url();
+  request.long_body = &body;
+  const absl::StatusOr<HttpAnswer> answer = CallHttp(request);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  const std::string got = server.requests().at(0);
+  EXPECT_THAT(got, StartsWith("PUT /hook HTTP/1.1\r\n"));
+  EXPECT_THAT(got, HasSubstr("\r\nContent-Length: 300000\r\n"));
+  EXPECT_THAT(got, EndsWith("\r\n\r\n" + all));
+}
+
+TEST(CurlLibraryTest, AnErrorOfTheBodyEndsTheCall) {
+  HttpAnswerer server;
+  HttpBody body;
+  body.size_bytes = 100'000;
+  body.read = [](uint64_t offset, absl::Span<char> out) -> absl::Status {
+    if (offset > 0) return absl::DataLossError("read a.h5");
+    std::fill(out.begin(), out.end(), 'x');
+    return absl::OkStatus();
+  };
+  HttpRequest request;
+  request.method = HttpMethod::kPut;
+  request.url = server.url();
+  request.long_body = &body;
+  const absl::Status status = CallHttp(request).status();
+  EXPECT_TRUE(absl::IsDataLoss(status)) << status;
+  EXPECT_EQ(status.message(), "read a.h5");
+}
+
+TEST(CurlLibraryTest, HeadAndDeleteHaveNoBody) {
+  HttpAnswerer server;
+  server.Answer(
+      "HTTP/1.1 200 OK\r\nContent-Length: 4711\r\nETag:  \"a\" \r\nConnection: close\r\n\r\n");
+  server.Answer("HTTP/1.1 204 Gone\r\nConnection: close\r\n\r\n");
+  HttpRequest request;
+  request.method = HttpMethod::kHead;
+  request.url = server.url();
+  const absl::StatusOr<HttpAnswer> head = CallHttp(request);
+  ASSERT_TRUE(head.ok()) << head.status();
+  EXPECT_EQ(head->Header("content-length"), "4711");
+  EXPECT_EQ(head->Header("etag"), "\"a\"");
+  EXPECT_EQ(head->Header("x-none"), "");
+  EXPECT_EQ(head->body, "");
+  request.method = HttpMethod::kDelete;
+  EXPECT_EQ(CallHttp(request)->code, 204);
+  EXPECT_THAT(server.requests().at(0), StartsWith("HEAD /hook HTTP/1.1\r\n"));
+  EXPECT_THAT(server.requests().at(1), StartsWith("DELETE /hook HTTP/1.1\r\n"));
+}
+
+TEST(CurlLibraryTest, AClientThatWasUsedForOneKindOfCallMakesAnother) {
+  HttpAnswerer server;
+  HttpClient client;
+  HttpRequest put = PostTo(server);
+  put.method = HttpMethod::kPut;
+  HttpRequest get;
+  get.url = server.url();
+  ASSERT_TRUE(client.Call(put).ok());
+  const absl::StatusOr<HttpAnswer> got = client.Call(get);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(got->body, "ok");
+  EXPECT_THAT(server.requests().at(0), StartsWith("PUT /hook HTTP/1.1\r\n"));
+  EXPECT_THAT(server.requests().at(0), EndsWith("\r\n\r\n{\"n\":1}"));
+  EXPECT_THAT(server.requests().at(1), StartsWith("GET /hook HTTP/1.1\r\n"));
+  EXPECT_THAT(server.requests().at(1), EndsWith("\r\n\r\n"));
 }
 
 TEST(CurlLibraryTest, OriginHasNeitherPathNorUser) {

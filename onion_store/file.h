@@ -188,6 +188,44 @@ class PruneJob {
   virtual absl::StatusOr<PruneProgress> Step() = 0;
 };
 
+// Whether an archive job ends the newest segment of saved pages first, so that it goes too.
+enum class SealSegment : uint8_t { kNo, kYes };
+
+// The arguments of StartArchive().
+struct ArchiveRequest {
+  SealSegment seal = SealSegment::kNo;
+  // So many bytes of archived segments, the newest ones, stay on the disk as well.
+  uint64_t disk_bytes_max = 0;
+};
+
+// How far an archive job has come.
+struct ArchiveProgress {
+  int64_t segments_archived = 0;
+  int64_t segments_to_archive = 0;  // some of them may be pruned meanwhile
+  uint64_t archived_bytes = 0;
+  uint64_t freed_bytes = 0;  // of the disk
+  int64_t objects_deleted = 0;
+  bool done = false;
+  // What could not be done yet, and why; empty: all was done.
+  std::string left;
+};
+
+// Copies segments of saved pages to the archive; the caller drives it. Not thread-safe; keeps its
+// file alive. Destroyed early, or ended by a crash, it leaves a whole history, and the next job
+// goes on from there: docs/design/050-archive.md.
+class ArchiveJob {
+ public:
+  virtual ~ArchiveJob() = default;
+  // Does some milliseconds of work, or waits for one call of the archive: for minutes, where a
+  // segment is put. The caller holds no lock.
+  // Errors: kUnavailable        the archive does not answer, or the file must be opened again. The
+  //                             step may be repeated, until it says the latter.
+  //         kDataLoss           the archive has other bytes than were put, twice.
+  //         kResourceExhausted  the disk or the archive is full; nothing was changed.
+  //         those of ObjectStore.
+  virtual absl::StatusOr<ArchiveProgress> Step() = 0;
+};
+
 // Estimates how much prunes of a file would give back, from its index alone. Not thread-safe; keeps
 // its file alive. Writes and prunes meanwhile only make the estimate worse.
 class EstimateJob {
@@ -351,6 +389,18 @@ class File {
   // prune is under way.
   virtual absl::StatusOr<std::unique_ptr<PruneJob>> StartPrune(
       std::vector<VersionNumber> versions) = 0;
+  // Copies sealed segments of saved pages to StoreOptions::archive, and takes them from the disk.
+  // Errors: kFailedPrecondition  the store has no archive, or another such job is under way.
+  //         kNotFound            there is no version yet.
+  virtual absl::StatusOr<std::unique_ptr<ArchiveJob>> StartArchive(const ArchiveRequest&) {
+    return absl::UnimplementedError("this file knows no archive");
+  }
+  // Brings the segments of saved pages that the versions from `oldest` on need back from the
+  // archive to the disk. They stay there while the result lives. Waits for the network: the caller
+  // holds no lock. Errors: as reading a version.
+  virtual absl::StatusOr<std::shared_ptr<const void>> KeepOnDisk(VersionNumber /*oldest*/) {
+    return nullptr;
+  }
   // The oldest version that cannot be dropped now: the newest one that the head holds. 0: none.
   virtual absl::StatusOr<VersionNumber> OldestNeeded() = 0;
 

@@ -17,6 +17,7 @@
 #include "base/env.h"
 #include "onion_store/file.h"
 #include "onion_store/history_sizes.h"
+#include "onion_store/object_store.h"
 
 namespace h5mirror::store {
 
@@ -54,6 +55,9 @@ struct StoreOptions {
   // Threads that make cuts durable, and as many that apply them; more where some hang. 1: one
   // thread does both. 0: Store::RunBackground() does this work.
   int background_threads = 2;
+  // Where segments of saved pages may go (File::StartArchive()); null: nowhere. One archive serves
+  // one root.
+  std::shared_ptr<ObjectStore> archive = nullptr;
 };
 
 // One row of List().

@@ -24,6 +24,11 @@ absl::StatusOr<std::optional<SourceVersion>> FileImpl::ForkedFrom() {
 
 absl::StatusOr<VersionInfo> FileImpl::BecomeFork(FileImpl& source, VersionNumber version,
                                                  const ForkRequest& request) {
+  // As in a rollback: no wait for an archive with the work lock held.
+  std::shared_ptr<const int> kept;
+  if (const auto needed = source.GetVersion(version); needed.ok()) {
+    H5M_ASSIGN_OR_RETURN(kept, source.KeepOnDiskOf(needed->generation, needed->version));
+  }
   absl::StatusOr<VersionInfo> made;
   {
     NameDirectories::Use use(context_->name_directories, files_.name());

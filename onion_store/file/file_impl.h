@@ -8,6 +8,7 @@
 //   file_snapshots.cc            pinned cuts
 //   file_fork.cc                 a new file with the bytes of another one's version
 //   file_promote.cc              a new version with the bytes of a fork's version
+//   file_archive.cc              segments in an archive
 //   file_rollback.cc, file_prune.cc, file_stats.cc, file_verify.cc, file_outside.cc,
 //   file_oversize.cc, file_metadata.cc
 //
@@ -29,7 +30,7 @@
 //   OpenHistory              the history's directory, and the mark of an open file
 //   DroppedVersions          whether a version was dropped while it was looked up
 //   SnapshotSource, VersionSource               what readers of cuts and versions get of the file
-//   EstimateSource, PruneSource, VerifySource   what jobs get of it
+//   EstimateSource, PruneSource, ArchiveSource, VerifySource   what jobs get of it
 #ifndef H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
 #define H5MIRROR_ONION_STORE_FILE_FILE_IMPL_H_
 
@@ -83,7 +84,7 @@ constexpr CutNumber kCutReserve = 65536;
 //                     Pins, ChangeLog, DueWork, SavedPages, OpenHistory, FileHealth. Held over a
 //                     writer's writes into the page cache, never over a sync
 //   merge_mutex_      the data of layers that are not frozen
-//   the own ones of PinnedPagesList, MetadataMap and the index
+//   the own ones of PinnedPagesList, MetadataMap, ArchivedSegments and the index
 //
 // HistoryFiles is constant. DroppedVersions is an atomic number.
 class FileImpl final : public File,
@@ -92,6 +93,7 @@ class FileImpl final : public File,
                        public VersionSource,
                        public EstimateSource,
                        public PruneSource,
+                       public ArchiveSource,
                        public VerifySource,
                        public std::enable_shared_from_this<FileImpl> {
  public:
@@ -152,6 +154,9 @@ class FileImpl final : public File,
   absl::StatusOr<VersionInfo> FindRequest(const std::array<uint8_t, 16>& request_id) override;
   absl::StatusOr<std::unique_ptr<PruneJob>> StartPrune(
       std::vector<VersionNumber> versions) override;
+  absl::StatusOr<std::unique_ptr<ArchiveJob>> StartArchive(const ArchiveRequest& request) override;
+  absl::StatusOr<std::shared_ptr<const void>> KeepOnDisk(VersionNumber oldest) override
+      ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
   absl::StatusOr<uint64_t> SavedBytes(const VersionInfo& version) override;
   absl::StatusOr<std::unique_ptr<EstimateJob>> StartEstimate(
       const std::vector<std::vector<VersionNumber>>& plans) override;
@@ -189,6 +194,9 @@ class FileImpl final : public File,
       ABSL_LOCKS_EXCLUDED(mutex_);
   void Die(const absl::Status& status) override ABSL_LOCKS_EXCLUDED(mutex_);
   void PruneEnded() override ABSL_LOCKS_EXCLUDED(mutex_);
+  void ArchiveEnded() override ABSL_LOCKS_EXCLUDED(mutex_);
+  bool IsKeptOnDisk() override ABSL_LOCKS_EXCLUDED(mutex_);
+  std::shared_ptr<const int> PinDisk() override ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
   VersionNumber NewestVersion() override ABSL_LOCKS_EXCLUDED(mutex_);
   uint64_t SavedPagesBytes() override ABSL_LOCKS_EXCLUDED(mutex_);
   bool HasPartOfApply() override ABSL_LOCKS_EXCLUDED(mutex_);
@@ -466,6 +474,13 @@ class FileImpl final : public File,
   absl::Status StageRange(VersionReader& reader, Extent range, uint64_t old_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
 
+  // ---- file_archive.cc; these wait for the archive ----
+  // As KeepOnDisk(), for versions of one generation; 0: of all.
+  absl::StatusOr<std::shared_ptr<const int>> KeepOnDiskOf(int64_t generation, VersionNumber oldest)
+      ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
+  absl::Status BringBackSince(VersionIndex& index, int64_t generation, VersionNumber oldest)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   // ---- file_recovery.cc ----
   absl::Status Recover(FileRow row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status TakeInPlainFile(std::string_view comment);
@@ -509,7 +524,9 @@ class FileImpl final : public File,
   }
   absl::StatusOr<std::shared_ptr<VersionIndex>> Index();
   const std::shared_ptr<PageSegments>& Pages() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return saved_.Segments(row_);
+    const std::shared_ptr<PageSegments>& pages = saved_.Segments(row_);
+    pages->UseIndex(index_);
+    return pages;
   }
 
   const std::shared_ptr<StoreContext> context_;

@@ -79,6 +79,13 @@ absl::StatusOr<VersionInfo> FileImpl::LeaveOversize(VersionIndex& index, const F
   Provenance provenance;
   provenance.comment = StrCat("went back to version ", fitting, " from a size of ",
                               row.durable_size_bytes, " bytes");
+  // Nobody else has the file yet, so that it may wait for the archive.
+  std::shared_ptr<const int> kept;
+  {
+    absl::MutexLock lock(&mutex_);
+    kept = saved_.disk_pin();
+  }
+  H5M_RETURN_IF_ERROR(BringBackSince(index, target.generation, target.version));
   // The rollback is made of what these cuts changed. Into a new generation it copies all, once they
   // are in the old head.
   const bool same = target.generation == row.generation;

@@ -55,6 +55,10 @@ absl::StatusOr<uint64_t> BytesIn(ChangeReader& changes, const IsCancelled& is_ca
 }  // namespace
 
 absl::StatusOr<Promotion> FileImpl::Promote(File& fork, const PromoteRequest& request) {
+  // It reads both files with the work lock held, and must not wait for an archive meanwhile. Which
+  // versions it compares is known only then.
+  H5M_ASSIGN_OR_RETURN(const auto kept_fork, fork.KeepOnDisk(1));
+  H5M_ASSIGN_OR_RETURN(const auto kept_here, KeepOnDiskOf(0, NewestVersion()));
   WorkTurn turn(&work_lock_);
   H5M_ASSIGN_OR_RETURN(const auto index, Index());
   if (index == nullptr) {

@@ -23,6 +23,11 @@ constexpr size_t kRevertsMax = 4096;  // in one record
 
 absl::StatusOr<VersionInfo> FileImpl::Rollback(VersionNumber version, const Provenance& provenance,
                                                const std::array<uint8_t, 16>& request_id) {
+  // It reads saved pages with the work lock held, and must not wait for an archive meanwhile.
+  std::shared_ptr<const int> kept;
+  if (const auto needed = GetVersion(version); needed.ok()) {
+    H5M_ASSIGN_OR_RETURN(kept, KeepOnDiskOf(needed->generation, needed->version));
+  }
   WorkTurn turn(&work_lock_);
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   if (index != nullptr) {

@@ -40,8 +40,12 @@ absl::StatusOr<std::unique_ptr<VerifyJob>> FileImpl::StartVerify(VerifySubset su
   }
   H5M_ASSIGN_OR_RETURN(const auto index, Index());
   if (index == nullptr) return absl::NotFoundError(StrCat(files_.name(), " has no version yet"));
-  absl::MutexLock lock(&mutex_);
-  return std::make_unique<VerifyJobImpl>(shared_from_this(), index, Pages(), subset);
+  std::shared_ptr<PageSegments> pages;
+  {
+    absl::MutexLock lock(&mutex_);
+    pages = Pages();
+  }
+  return std::make_unique<VerifyJobImpl>(shared_from_this(), index, pages, subset);
 }
 
 }  // namespace h5mirror::store

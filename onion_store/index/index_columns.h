@@ -8,8 +8,9 @@
 namespace h5mirror::store {
 
 // Values of PRAGMA user_version: formats that older programs do not know.
-constexpr int64_t kFormatDropped = 2;  // versions were dropped, see DropVersions()
-constexpr int64_t kFormatPacked = 3;   // records are compressed
+constexpr int64_t kFormatDropped = 2;   // versions were dropped, see DropVersions()
+constexpr int64_t kFormatPacked = 3;    // records are compressed
+constexpr int64_t kFormatArchived = 4;  // segments may lie in an archive
 
 // The column `offset` of `pages`.
 constexpr int kOffsetBits = 36;

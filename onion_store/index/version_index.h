@@ -124,6 +124,24 @@ struct MovedRun {
   uint64_t offset = 0;
 };
 
+// How far a segment is on its way into an archive, or out of it: docs/design/050-archive.md.
+enum class ArchiveState : uint8_t {
+  kPutting = 1,   // the object may be there, whole or not; the segment is on the disk
+  kArchived = 2,  // the object is whole and durable
+  kDeleting = 3,  // no row names the segment; the object is to be deleted
+};
+
+// One row of table `archived`: the object that holds the bytes of a segment, one after the other.
+struct ArchivedSegment {
+  uint64_t segment = 0;
+  std::string object;
+  uint64_t offset = 0;  // of the segment's first byte in the object
+  uint64_t length = 0;
+  uint32_t crc32c = 0;  // of the segment's bytes
+  ArchiveState state = ArchiveState::kPutting;
+  bool operator==(const ArchivedSegment&) const = default;
+};
+
 // The beginning of a generation.
 struct GenerationRow {
   int64_t generation = 0;
@@ -273,6 +291,22 @@ class VersionIndex final : public ClosableIndex {
   // Empties SQLite's log, so that the database can become smaller.
   absl::Status Checkpoint();
 
+  // ---- Segments in an archive: docs/reference/format.md, "Table archived". ----
+
+  // Adds or replaces the row of a segment. From the first one on older programs refuse the index.
+  absl::Status PutArchived(const ArchivedSegment& segment);
+  // nullopt: the segment has no object. kDataLoss: a damaged row.
+  absl::StatusOr<std::optional<ArchivedSegment>> FindArchived(uint64_t segment);
+  // All of them, by number.
+  absl::StatusOr<std::vector<ArchivedSegment>> ListArchived();
+  // Gives the rows of `segments` the state `state`, all or none.
+  absl::Status SetArchiveState(absl::Span<const uint64_t> segments, ArchiveState state);
+  absl::Status DropArchived(uint64_t segment);
+  // The archived segments that have a row of `pages` at `version_min` or later, of that generation;
+  // generation 0: of all. By number. The cost grows with these rows.
+  absl::StatusOr<std::vector<uint64_t>> ArchivedSince(int64_t generation,
+                                                      VersionNumber version_min);
+
   // ---- The cost of versions. ----
 
   // Appends the next versions after `after`, oldest first, at most `row_max`; false when there are
@@ -332,6 +366,8 @@ class VersionIndex final : public ClosableIndex {
   absl::StatusOr<bool> HasSources() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<std::optional<SourceVersion>> FindSource(VersionNumber version)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether there is a table `archived`.
+  absl::StatusOr<bool> HasArchived() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The same of the cuts of groups: version_index_groups.cc.
   absl::Status PutGroup(VersionNumber version, const GroupCut& group)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -377,8 +413,9 @@ class VersionIndex final : public ClosableIndex {
   std::unique_ptr<SqliteDatabase> database_ ABSL_GUARDED_BY(mutex_);
   // True: table `source` is known not to be there.
   bool lacks_sources_ ABSL_GUARDED_BY(mutex_) = false;
-  // Likewise table `group_cut`.
+  // Likewise tables `group_cut` and `archived`.
   bool lacks_groups_ ABSL_GUARDED_BY(mutex_) = false;
+  bool lacks_archived_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t inode_ ABSL_GUARDED_BY(mutex_) = 0;      // of the database's file
   uint64_t log_inode_ ABSL_GUARDED_BY(mutex_) = 0;  // of the file of its log
   // True: the last commit failed, and may be in the log. This connection writes over it; another

@@ -12,7 +12,7 @@
 namespace h5mirror::store {
 namespace {
 
-constexpr int64_t kFormat = kFormatPacked;
+constexpr int64_t kFormat = kFormatArchived;
 
 constexpr char kSchema[] = R"sql(
 PRAGMA application_id = 1211452721;

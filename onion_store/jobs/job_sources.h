@@ -35,7 +35,7 @@ class PruneSource {
   virtual ~PruneSource() = default;
 
   virtual const HistoryFiles& files() const = 0;
-  // Each step holds it, also while it calls the members below.
+  // Each step holds it, also while it calls the members below; but none that calls the archive.
   virtual WorkLock& work_lock() = 0;
   virtual absl::Status dead() = 0;  // as above
   // The file's row as the index has it, and as it has it now.
@@ -55,18 +55,40 @@ class PruneSource {
   virtual void PruneEnded() = 0;
 };
 
+class ArchiveSource {
+ public:
+  virtual ~ArchiveSource() = default;
+
+  virtual const HistoryFiles& files() const = 0;
+  // Steps that change the index or remove segments hold it; those that call the archive do not.
+  virtual WorkLock& work_lock() = 0;
+  virtual absl::Status dead() = 0;  // as above
+  virtual FileRow row() = 0;        // as above
+  virtual void SetRow(const FileRow& row) = 0;
+  // Whether bytes of segments must stay on the disk: of a rollback that is not in the head yet, or
+  // of a call that reads them with the work lock held.
+  virtual bool IsKeptOnDisk() = 0;
+  virtual void SegmentRemoved() = 0;                 // as above
+  virtual void Die(const absl::Status& status) = 0;  // as above
+  // Another archive job may start. Called without the work lock.
+  virtual void ArchiveEnded() = 0;
+};
+
 class VerifySource {
  public:
   virtual ~VerifySource() = default;
 
   virtual const HistoryFiles& files() const = 0;
-  // Each step holds it, also while it calls the members below.
+  // Each step holds it, also while it calls the members below; but none that calls the archive.
   virtual WorkLock& work_lock() = 0;
   virtual absl::Status dead() = 0;  // as above
   virtual FileRow row() = 0;        // as above
   // Number 0: there is no version.
   virtual VersionNumber NewestVersion() = 0;
-  // All bytes of saved pages, by the index and the sizes of the segments.
+  // While the result lives, no segment goes from the disk into the archive. Called without the work
+  // lock.
+  virtual std::shared_ptr<const int> PinDisk() = 0;
+  // All bytes of saved pages on the disk, by the index and the sizes of the segments.
   virtual uint64_t SavedPagesBytes() = 0;
   // True: the head is in part what the stage still holds, as an apply ended early.
   virtual bool HasPartOfApply() = 0;

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "onion_store/history_names.h"
 #include "onion_store/history_sizes.h"
+#include "onion_store/jobs/segment_seal.h"
 
 namespace h5mirror::store {
 
@@ -18,12 +19,12 @@ PruneJobImpl::PruneJobImpl(std::shared_ptr<PruneSource> file, std::shared_ptr<Ve
       pages_(std::move(pages)),
       drop_(*index_, file_->dropped_versions(), files_.page_size_bytes(), std::move(versions)),
       survey_(files_, *index_, *pages_),
-      copy_(*file_, *index_, *pages_) {}
+      copy_(*file_, *index_, *pages_),
+      objects_(files_, *index_) {}
 
 PruneJobImpl::~PruneJobImpl() { file_->PruneEnded(); }
 
 absl::StatusOr<PruneProgress> PruneJobImpl::Step() {
-  WorkTurn turn(&work_lock_);
   H5M_RETURN_IF_ERROR(file_->dead());
   const absl::StatusOr<bool> more = RunPhase();
   if (!more.ok()) {
@@ -37,6 +38,13 @@ absl::StatusOr<PruneProgress> PruneJobImpl::Step() {
 }
 
 absl::StatusOr<bool> PruneJobImpl::RunPhase() {
+  if (phase_ == Phase::kObjects) return objects_.Step();
+  WorkTurn turn(&work_lock_);
+  H5M_RETURN_IF_ERROR(file_->dead());
+  return RunLocked();
+}
+
+absl::StatusOr<bool> PruneJobImpl::RunLocked() {
   switch (phase_) {
     case Phase::kDrop:
       return drop_.Step();
@@ -44,10 +52,13 @@ absl::StatusOr<bool> PruneJobImpl::RunPhase() {
       return Survey();
     case Phase::kCopy:
       return copy_.Step();
+    case Phase::kMarkObjects:
+      return MarkObjects();
     case Phase::kGenerations:
       return RemoveGenerations();
     case Phase::kShrink:
       return Shrink();
+    case Phase::kObjects:
     case Phase::kDone:
       break;
   }
@@ -60,7 +71,7 @@ PruneProgress PruneJobImpl::Progress() const {
           .versions_to_drop = drop_.versions_to_drop(),
           .freed_bytes = static_cast<uint64_t>(std::max<int64_t>(0, freed)),
           .done = phase_ == Phase::kDone,
-          .left = copy_.left()};
+          .left = copy_.left().empty() ? objects_.left() : copy_.left()};
 }
 
 absl::StatusOr<bool> PruneJobImpl::Survey() {
@@ -80,15 +91,16 @@ absl::StatusOr<bool> PruneJobImpl::Survey() {
 
 // False: the newest segment is empty, and goes on.
 absl::StatusOr<bool> PruneJobImpl::SealNewest() {
-  if (pages_->end_bytes() == 0) return false;
-  H5M_RETURN_IF_ERROR(pages_->Sync());  // What an apply that failed left, for no row.
-  FileRow row = file_->row();
-  row.pages_segment = pages_->segment() + 1;
-  row.pages_end_bytes = 0;
-  H5M_RETURN_IF_ERROR(index_->WriteFileRow(row));
-  pages_->Rotate();
-  file_->SetRow(row);
-  return true;
+  H5M_ASSIGN_OR_RETURN(const auto sealed, store::SealNewest(*index_, *pages_, file_->row()));
+  if (sealed) file_->SetRow(*sealed);
+  return sealed.has_value();
+}
+
+absl::StatusOr<bool> PruneJobImpl::MarkObjects() {
+  H5M_RETURN_IF_ERROR(objects_.Mark(*pages_, file_->dropped_versions(), [this](uint64_t segment) {
+    return survey_.HasRows(segment) && !copy_.HasRemoved(segment);
+  }));
+  return false;
 }
 
 absl::StatusOr<bool> PruneJobImpl::RemoveGenerations() {

@@ -1,7 +1,8 @@
 // A prune of one file, step by step: docs/design/032-pruning.md.
 //
 //   drops versions, moves rows --> surveys segments, seals the newest --> copies and removes them
-//     --> removes generations --> shrinks the index --> done
+//     --> notes dead objects --> removes generations --> shrinks the index
+//     --> deletes dead objects of the archive, without a lock --> done
 //
 // Each job finds the remaining work anew, so that none needs the job before.
 #ifndef H5MIRROR_ONION_STORE_JOBS_PRUNE_JOB_H_
@@ -14,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "onion_store/file.h"
+#include "onion_store/jobs/dead_objects.h"
 #include "onion_store/jobs/job_sources.h"
 #include "onion_store/jobs/segment_copy.h"
 #include "onion_store/jobs/segment_survey.h"
@@ -21,7 +23,8 @@
 
 namespace h5mirror::store {
 
-// Each step has the file's work lock, as all have that change rows, segments or the head.
+// Each step but those that delete objects has the file's work lock, as all have that change rows,
+// segments or the head.
 class PruneJobImpl final : public PruneJob {
  public:
   // `versions`: those to drop, as VersionDrop wants them.
@@ -32,12 +35,23 @@ class PruneJobImpl final : public PruneJob {
   absl::StatusOr<PruneProgress> Step() override;
 
  private:
-  enum class Phase : uint8_t { kDrop, kSurvey, kCopy, kGenerations, kShrink, kDone };
+  enum class Phase : uint8_t {
+    kDrop,
+    kSurvey,
+    kCopy,
+    kMarkObjects,
+    kGenerations,
+    kShrink,
+    kObjects,
+    kDone
+  };
 
   // One step of the phase. False: it is over.
-  absl::StatusOr<bool> RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::StatusOr<bool> RunPhase() ABSL_LOCKS_EXCLUDED(work_lock_);
+  absl::StatusOr<bool> RunLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> Survey() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> SealNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::StatusOr<bool> MarkObjects() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> RemoveGenerations() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> Shrink() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   PruneProgress Progress() const;
@@ -51,6 +65,7 @@ class PruneJobImpl final : public PruneJob {
   VersionDrop drop_;
   SegmentSurvey survey_;
   SegmentCopy copy_;
+  DeadObjects objects_;
   uint64_t generations_bytes_ = 0;  // of those that were removed
 };
 

@@ -54,7 +54,7 @@ absl::StatusOr<uint64_t> SavedPagesCheck::CheckRow(const RunOfGeneration& row) {
                             .status());
     return 0;
   }
-  if (!findings_.IsWanted(run.page)) return 0;
+  if (archive_.Has(run.segment) || !findings_.IsWanted(run.page)) return 0;
   if (!IsStored(run)) {
     if (run.segment == PageRun::kLost) H5M_RETURN_IF_ERROR(NoteLost(row));
     return 0;

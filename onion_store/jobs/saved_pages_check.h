@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "onion_store/jobs/archive_check.h"
 #include "onion_store/jobs/job_sources.h"
 #include "onion_store/jobs/verify_findings.h"
 #include "onion_store/pages/page_segments.h"
@@ -19,10 +20,10 @@ namespace h5mirror::store {
 // Not thread-safe: the caller has the file's work lock, so that rows and records are of one moment.
 class SavedPagesCheck {
  public:
-  // All must outlive this.
+  // All must outlive this. `archive` has the segments that are not on the disk.
   SavedPagesCheck(VerifySource& file, VersionIndex& index, PageSegments& pages,
-                  VerifyFindings& findings)
-      : file_(file), index_(index), pages_(pages), findings_(findings) {}
+                  const ArchiveCheck& archive, VerifyFindings& findings)
+      : file_(file), index_(index), pages_(pages), archive_(archive), findings_(findings) {}
 
   // Checks some records. False: all are checked.
   absl::StatusOr<bool> Step();
@@ -49,6 +50,7 @@ class SavedPagesCheck {
   VerifySource& file_;
   VersionIndex& index_;
   PageSegments& pages_;
+  const ArchiveCheck& archive_;
   VerifyFindings& findings_;
   PagesCursor cursor_;
   std::vector<RunOfGeneration> rows_;  // looked up and not checked yet, the next one last

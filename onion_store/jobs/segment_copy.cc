@@ -135,6 +135,7 @@ absl::Status SegmentCopy::Remove(const SegmentSpace& space) {
   file_.dropped_versions().Advance();
   H5M_RETURN_IF_ERROR(pages_.Remove(space.number));
   freed_bytes_ += static_cast<int64_t>(space.size_bytes);
+  removed_.insert(space.number);
   file_.SegmentRemoved();
   return absl::OkStatus();
 }

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,8 @@ class SegmentCopy {
 
   // What the disk has gained. Negative while copies are there and their originals too.
   int64_t freed_bytes() const { return freed_bytes_; }
+  // Whether a segment was given back: no row names it any more.
+  bool HasRemoved(uint64_t number) const { return removed_.contains(number); }
   // Why a segment was left as it is, the last one; empty: all were given back.
   const std::string& left() const { return left_; }
 
@@ -66,6 +69,7 @@ class SegmentCopy {
   bool is_collecting_ = false;
   uint64_t copying_ = 0;  // the segment that room was found for; none has number 0
   int64_t freed_bytes_ = 0;
+  std::set<uint64_t> removed_;
   std::string left_;
   MemoryCharge charge_;
 };

@@ -29,6 +29,8 @@ class SegmentSurvey {
 
   // Counts what is live in some thousand rows. False: those were the last.
   absl::StatusOr<bool> Step();
+  // Whether a row names the segment. Only once Step() has returned false.
+  bool HasRows(uint64_t number) const { return live_.contains(number); }
   // The segments that are dead enough, the emptiest first. Only once Step() has returned false.
   absl::StatusOr<std::vector<SegmentSpace>> DeadEnough() const;
 

@@ -23,13 +23,14 @@ VerifyJobImpl::VerifyJobImpl(std::shared_ptr<VerifySource> file,
       work_lock_(file_->work_lock()),
       index_(std::move(index)),
       pages_(std::move(pages)),
+      kept_on_disk_(file_->PinDisk()),
       findings_(subset),
       heads_(*file_, *index_, findings_),
-      saved_(*file_, *index_, *pages_, findings_),
+      archive_(*file_, *index_, *pages_, findings_),
+      saved_(*file_, *index_, *pages_, archive_, findings_),
       charge_(files_.budget(), kStepBytes) {}
 
 absl::StatusOr<VerifyProgress> VerifyJobImpl::Step() {
-  WorkTurn turn(&work_lock_);
   H5M_RETURN_IF_ERROR(file_->dead());
   VerifyProgress& progress = findings_.progress;
   progress.found.clear();
@@ -47,6 +48,13 @@ absl::StatusOr<VerifyProgress> VerifyJobImpl::Step() {
 }
 
 absl::StatusOr<bool> VerifyJobImpl::RunPhase() {
+  if (phase_ == Phase::kArchive) return archive_.Step();
+  WorkTurn turn(&work_lock_);
+  H5M_RETURN_IF_ERROR(file_->dead());
+  return RunLocked();
+}
+
+absl::StatusOr<bool> VerifyJobImpl::RunLocked() {
   switch (phase_) {
     case Phase::kIndex:
       H5M_RETURN_IF_ERROR(CheckIndex());
@@ -58,6 +66,7 @@ absl::StatusOr<bool> VerifyJobImpl::RunPhase() {
       return heads_.Step();
     case Phase::kPages:
       return saved_.Step();
+    case Phase::kArchive:
     case Phase::kDone:
       break;
   }
@@ -84,6 +93,12 @@ absl::Status VerifyJobImpl::CheckIndex() {
     ReportIndex(std::string(groups.message()));
   }
   H5M_ASSIGN_OR_RETURN(std::vector<int64_t> generations, index_->Generations());
+  if (const absl::Status archive = archive_.Start(); absl::IsDataLoss(archive)) {
+    ReportIndex(std::string(archive.message()));
+  } else {
+    H5M_RETURN_IF_ERROR(archive);
+  }
+  findings_.progress.total_bytes += archive_.bytes();
   uint64_t bytes = file_->SavedPagesBytes();
   for (int64_t generation : generations) {
     auto stat = files_.tree().Stat(file_->HeadName(generation));

@@ -1,6 +1,6 @@
 // The verification of one file's history, step by step: docs/design/036-reading-a-version.md.
 //
-//   index --> stage --> heads --> saved pages --> done
+//   index --> stage --> heads --> saved pages --> segments in the archive --> done
 #ifndef H5MIRROR_ONION_STORE_JOBS_VERIFY_JOB_H_
 #define H5MIRROR_ONION_STORE_JOBS_VERIFY_JOB_H_
 
@@ -9,6 +9,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "onion_store/jobs/archive_check.h"
 #include "onion_store/jobs/head_check.h"
 #include "onion_store/jobs/job_sources.h"
 #include "onion_store/jobs/saved_pages_check.h"
@@ -19,7 +20,7 @@
 namespace h5mirror::store {
 
 // Each step has the file's work lock: nothing applies, prunes or rolls back meanwhile. Writers and
-// readers go on.
+// readers go on. Only the steps that ask the archive have no lock.
 class VerifyJobImpl final : public VerifyJob {
  public:
   VerifyJobImpl(std::shared_ptr<VerifySource> file, std::shared_ptr<VersionIndex> index,
@@ -28,10 +29,11 @@ class VerifyJobImpl final : public VerifyJob {
   absl::StatusOr<VerifyProgress> Step() override;
 
  private:
-  enum class Phase : uint8_t { kIndex, kStage, kHeads, kPages, kDone };
+  enum class Phase : uint8_t { kIndex, kStage, kHeads, kPages, kArchive, kDone };
 
   // One step of the phase. False: it is over.
-  absl::StatusOr<bool> RunPhase() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::StatusOr<bool> RunPhase() ABSL_LOCKS_EXCLUDED(work_lock_);
+  absl::StatusOr<bool> RunLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status CheckIndex() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Checks the stage: its durable cuts that are not in the head have no other copy.
   absl::Status CheckStage() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
@@ -43,8 +45,10 @@ class VerifyJobImpl final : public VerifyJob {
   const std::shared_ptr<VersionIndex> index_;
   const std::shared_ptr<PageSegments> pages_;
   Phase phase_ = Phase::kIndex;
+  const std::shared_ptr<const int> kept_on_disk_;
   VerifyFindings findings_;
   HeadCheck heads_;
+  ArchiveCheck archive_;
   SavedPagesCheck saved_;
   MemoryCharge charge_;
 };

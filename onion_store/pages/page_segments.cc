@@ -115,10 +115,23 @@ absl::StatusOr<PageRun> PageSegments::AppendRecord(PageRun run, std::string_view
 
 absl::StatusOr<std::shared_ptr<EnvFile>> PageSegments::SegmentOfRun(const PageRun& run) {
   auto file = Segment(run.segment, OpenKind::kWrite);  // It may be the one to append to.
-  if (absl::IsNotFound(file.status())) {
-    return Damaged(run, "the segment is missing: put back a copy of it");
+  if (!absl::IsNotFound(file.status())) return file;
+  if (archived_ != nullptr) {
+    H5M_ASSIGN_OR_RETURN(auto archived, archived_->Open(run.segment, SegmentName(run.segment)));
+    if (archived != nullptr) return archived;
   }
-  return file;
+  return Damaged(run, "the segment is missing: put back a copy of it");
+}
+
+absl::Status PageSegments::TwiceIfArchived(const PageRun& run,
+                                           absl::FunctionRef<absl::Status()> read) {
+  const absl::Status once = read();
+  if (!absl::IsDataLoss(once) || archived_ == nullptr) return once;
+  const std::string place = archived_->Forget(run.segment);
+  if (place.empty()) return once;
+  const absl::Status twice = read();
+  if (!absl::IsDataLoss(twice)) return twice;
+  return absl::DataLossError(StrCat(ToStd(twice.message()), ", ", place));
 }
 
 absl::StatusOr<std::string> PageSegments::ReadRecord(const PageRun& run, int64_t generation) {
@@ -148,6 +161,10 @@ absl::Status PageSegments::CheckPages(const PageRun& run, std::string_view heade
 }
 
 absl::Status PageSegments::Check(const PageRun& run, int64_t generation) {
+  return TwiceIfArchived(run, [&] { return CheckOnce(run, generation); });
+}
+
+absl::Status PageSegments::CheckOnce(const PageRun& run, int64_t generation) {
   H5M_ASSIGN_OR_RETURN(const std::string record, ReadRecord(run, generation));
   return CheckRecord(run, record);
 }
@@ -231,6 +248,11 @@ absl::Status PageSegments::Read(const PageRun& run, int64_t generation, uint64_t
     std::memset(out.data(), 0, out.size());
     return absl::OkStatus();
   }
+  return TwiceIfArchived(run, [&] { return ReadOnce(run, generation, first, out); });
+}
+
+absl::Status PageSegments::ReadOnce(const PageRun& run, int64_t generation, uint64_t first,
+                                    absl::Span<char> out) {
   const uint64_t skip = first - run.page;
   if (!run.packed()) {
     H5M_ASSIGN_OR_RETURN(const std::string header, ReadPlain(run, generation, skip, out));

@@ -8,11 +8,13 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/types/span.h"
 #include "base/env.h"
 #include "onion_store/index/version_index.h"
+#include "onion_store/pages/archived_segments.h"
 #include "onion_store/stage/stage_log.h"
 
 namespace h5mirror::store {
@@ -23,14 +25,23 @@ constexpr uint64_t kPageSegmentBytesMax = uint64_t{256} << 20;
 class PageSegments {
  public:
   // Goes on at `segment`, `end_bytes`. The first Append() cuts off the bytes behind that.
+  // `archive`: has the segments that are not on the disk, and must outlive this; null: there are
+  // none.
   PageSegments(EnvTree& tree, std::string directory, FileId file_id, uint32_t page_size_bytes,
-               uint64_t segment, uint64_t end_bytes)
+               uint64_t segment, uint64_t end_bytes, ObjectCache* archive = nullptr)
       : tree_(tree),
         directory_(std::move(directory)),
         file_id_(file_id),
         page_size_bytes_(page_size_bytes),
         segment_(segment),
-        end_bytes_(end_bytes) {}
+        end_bytes_(end_bytes) {
+    if (archive != nullptr) archived_ = std::make_unique<ArchivedSegments>(*archive);
+  }
+
+  // The index that knows which segments are archived.
+  void UseIndex(const std::shared_ptr<VersionIndex>& index) {
+    if (archived_ != nullptr) archived_->UseIndex(index);
+  }
 
   // Appends the 2^level pages of `bytes`, whose crc32c are `crcs`. Returns the row for the index,
   // which may be committed after Sync(). After an error of Append() or Sync() the rows since the
@@ -51,17 +62,21 @@ class PageSegments {
   absl::Status Sync();
   // Later records go to a new segment. No record may wait for a Sync().
   void Rotate();
-  // Removes a segment. No row and no staged revert may name it.
+  // Removes a segment from the disk. No staged revert may name it, and no row, unless it is
+  // archived.
   absl::Status Remove(uint64_t number);
+  // Whether a segment is on the disk.
+  absl::StatusOr<bool> IsOnDisk(uint64_t number) { return tree_.Exists(SegmentName(number)); }
 
-  // Fills `out` with the pages [first, first + out.size() / page size), which `run` holds.
-  // kDataLoss names the segment and the offset.
+  // Fills `out` with the pages [first, first + out.size() / page size), which `run` holds. Of a
+  // segment that is not on the disk it asks the archive. kDataLoss names the segment, the offset
+  // and the object. Errors of an archive: as ObjectCache::Read().
   absl::Status Read(const PageRun& run, int64_t generation, uint64_t first, absl::Span<char> out);
 
   // The place of page `first` of `run`, which must be plain or kZeros. Constant once the row is
   // committed.
   StageLocation LocationOf(const PageRun& run, uint64_t first) const;
-  // Fills `out` with the bytes from `at` on. Compares no checksum.
+  // Fills `out` with the bytes from `at` on. Compares no checksum. The segment must be on the disk.
   absl::Status ReadAt(StageLocation at, absl::Span<char> out);
 
   // The length of the record of `run` in its segment.
@@ -83,6 +98,12 @@ class PageSegments {
                                        std::string_view bytes);
   // The record of `run`, its header checked.
   absl::StatusOr<std::string> ReadRecord(const PageRun& run, int64_t generation);
+  absl::Status ReadOnce(const PageRun& run, int64_t generation, uint64_t first,
+                        absl::Span<char> out);
+  absl::Status CheckOnce(const PageRun& run, int64_t generation);
+  // The result of `read`. Where that is damage of bytes that came from the archive, it is called
+  // once more, and asks the archive again: a cache or a connection may have done the damage.
+  absl::Status TwiceIfArchived(const PageRun& run, absl::FunctionRef<absl::Status()> read);
   // Reads the header of `run`, and `out` from `skip` pages behind it. Returns the header.
   absl::StatusOr<std::string> ReadPlain(const PageRun& run, int64_t generation, uint64_t skip,
                                         absl::Span<char> out);
@@ -105,6 +126,7 @@ class PageSegments {
   absl::StatusOr<std::shared_ptr<EnvFile>> Segment(uint64_t number, OpenKind kind);
 
   EnvTree& tree_;
+  std::unique_ptr<ArchivedSegments> archived_;  // null: there is no archive. Constant
   const std::string directory_;
   const FileId file_id_;
   const uint32_t page_size_bytes_;

@@ -29,6 +29,7 @@ class HistoryFiles {
   uint32_t page_size_bytes() const { return page_size_bytes_; }
   EnvTree& tree() const { return *context_->tree; }
   MemoryBudget& budget() const { return context_->budget; }
+  ObjectCache& objects() const { return context_->objects; }
 
   uint64_t PageOf(uint64_t offset) const { return offset / page_size_bytes_; }
   uint64_t PagesIn(uint64_t size_bytes) const;

@@ -18,6 +18,7 @@
 #include "onion_store/shared/glance_cache.h"
 #include "onion_store/shared/history_stops.h"
 #include "onion_store/shared/memory_budget.h"
+#include "onion_store/shared/object_cache.h"
 #include "onion_store/shared/open_indexes.h"
 #include "onion_store/shared/owner_cache.h"
 #include "onion_store/shared/time_keeper.h"
@@ -47,6 +48,7 @@ struct StoreContext {
         file_sizes(FileSizesOf(*tree)),
         budget(options.memory_max_bytes),
         open_indexes(budget, OpenIndexes::MaxFor(options.memory_max_bytes)),
+        objects(options.archive, budget, ObjectCache::MaxFor(options.memory_max_bytes)),
         vfs(*tree),
         tokens(*tree, kind == StoreKind::kRoot ? TokenSource::Keeping::kDurable
                                                : TokenSource::Keeping::kInMemory) {}
@@ -71,6 +73,7 @@ struct StoreContext {
   bool locks_heads = false;
   MemoryBudget budget;
   OpenIndexes open_indexes;
+  ObjectCache objects;
   SqliteVfs vfs;
   TokenSource tokens;
   DurableNames durable_names;

@@ -115,8 +115,11 @@ absl::Status FinishRelocation(EnvTree& tree, const Relocation& relocation) {
     absl::Status synced = tree.SyncDirectory(directory);
     if (!synced.ok() && !absl::IsNotFound(synced)) return synced;
   }
-  absl::Status removed = tree.Remove(JournalName(relocation.id));
-  return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+  const absl::Status removed = tree.Remove(JournalName(relocation.id));
+  if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+  // A power loss must not bring the journal back once its names are others': of a file that was
+  // purged, or of a new one.
+  return tree.SyncDirectory(kDirectory);
 }
 
 absl::StatusOr<std::vector<Relocation>> UnfinishedRelocations(EnvTree& tree) {

@@ -27,7 +27,7 @@ struct Relocation {
 // The directories above the targets must exist.
 absl::Status BeginRelocation(EnvTree& tree, const Relocation& relocation);
 
-// Does the renames that are not done yet and forgets the journal. Harmless to repeat.
+// Does the renames that are not done yet and forgets the journal, durably. Harmless to repeat.
 // Errors: kAlreadyExists  both ends of a rename exist, and are two files (the message names them).
 //                         Nothing is lost.
 absl::Status FinishRelocation(EnvTree& tree, const Relocation& relocation);

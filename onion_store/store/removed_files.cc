@@ -168,12 +168,31 @@ absl::Status DropRemovedInfo(EnvTree& tree, std::string_view id) {
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
 
-absl::Status EraseRemoved(EnvTree& tree, std::string_view id) {
+absl::StatusOr<std::string> SetGone(EnvTree& tree, std::string_view id) {
   const std::string gone = Place(StrCat(kGone, id));
   H5M_RETURN_IF_ERROR(tree.Rename(Place(id), gone));
   // A power loss must not bring the name back above a part of what was below it.
   H5M_RETURN_IF_ERROR(tree.SyncDirectory(kDirectory));
-  return EraseBelow(tree, gone, 0);
+  return gone;
+}
+
+absl::Status EraseGone(EnvTree& tree, const std::string& place) {
+  return EraseBelow(tree, place, 0);
+}
+
+std::string HistoryIn(std::string_view place) { return StrCat(place, "/history"); }
+
+absl::StatusOr<std::vector<std::string>> ListGone(EnvTree& tree) {
+  std::vector<std::string> places;
+  const auto entries = tree.List(kDirectory);
+  if (absl::IsNotFound(entries.status())) return places;
+  H5M_RETURN_IF_ERROR(entries.status());
+  for (const DirectoryEntry& entry : *entries) {
+    if (entry.kind == EntryKind::kDirectory && std::string_view(entry.name).starts_with(kGone)) {
+      places.push_back(Place(entry.name));
+    }
+  }
+  return places;
 }
 
 absl::Status SweepRemoved(EnvTree& tree) {
@@ -181,14 +200,12 @@ absl::Status SweepRemoved(EnvTree& tree) {
   if (absl::IsNotFound(entries.status())) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(entries.status());
   for (const DirectoryEntry& entry : *entries) {
-    if (entry.kind != EntryKind::kDirectory) continue;
-    if (std::string_view(entry.name).starts_with(kGone)) {
-      H5M_RETURN_IF_ERROR(EraseBelow(tree, Place(entry.name), 0));
-    } else {
-      H5M_ASSIGN_OR_RETURN(const bool has_history, tree.Exists(RemovedHistory(entry.name)));
-      H5M_ASSIGN_OR_RETURN(const bool has_head, tree.Exists(RemovedHead(entry.name)));
-      if (!has_history && !has_head) H5M_RETURN_IF_ERROR(DropRemovedInfo(tree, entry.name));
+    if (entry.kind != EntryKind::kDirectory || std::string_view(entry.name).starts_with(kGone)) {
+      continue;
     }
+    H5M_ASSIGN_OR_RETURN(const bool has_history, tree.Exists(RemovedHistory(entry.name)));
+    H5M_ASSIGN_OR_RETURN(const bool has_head, tree.Exists(RemovedHead(entry.name)));
+    if (!has_history && !has_head) H5M_RETURN_IF_ERROR(DropRemovedInfo(tree, entry.name));
   }
   return absl::OkStatus();
 }

@@ -35,10 +35,16 @@ absl::StatusOr<std::vector<RemovedFile>> ListRemovedFiles(EnvTree& tree);
 // Forgets a removal whose file was undeleted.
 absl::Status DropRemovedInfo(EnvTree& tree, std::string_view id);
 
-// Deletes the removed file.
-absl::Status EraseRemoved(EnvTree& tree, std::string_view id);
+// Begins to delete the removed file, for good: renames it to a place that it returns.
+absl::StatusOr<std::string> SetGone(EnvTree& tree, std::string_view id);
+// Deletes what is at such a place.
+absl::Status EraseGone(EnvTree& tree, const std::string& place);
+// The places with something left.
+absl::StatusOr<std::vector<std::string>> ListGone(EnvTree& tree);
+// The history of a removed file at such a place.
+std::string HistoryIn(std::string_view place);
 
-// Finishes removals and deletions that a crash has stopped. Relocations must be finished before.
+// Finishes removals that a crash has stopped. Relocations must be finished before.
 absl::Status SweepRemoved(EnvTree& tree);
 
 // The size of a file, or of all files below a directory, holes included. An unreadable entry counts

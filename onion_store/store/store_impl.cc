@@ -358,6 +358,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions option
   context->background = std::make_unique<Background>(threads, context->env, Background::kThreadsMax,
                                                      ApplyThreadsMax(context->options));
   auto store = std::make_unique<StoreImpl>(std::move(context));
+  H5M_RETURN_IF_ERROR(store->EraseAllGone(StoreImpl::ArchiveCalls::kNone));
   store->RecoverUnclean();
   return store;
 }

@@ -1,5 +1,5 @@
 // The local engine's store. Its sources: store_impl.cc (opening, files, closing), store_names.cc
-// (moving, removing, undeleting) and store_fork.cc.
+// (moving, removing, undeleting), store_purge.cc (deleting) and store_fork.cc.
 #ifndef H5MIRROR_ONION_STORE_STORE_STORE_IMPL_H_
 #define H5MIRROR_ONION_STORE_STORE_STORE_IMPL_H_
 
@@ -27,6 +27,10 @@ class StoreImpl final : public Store, public StoreHealth {
 
   // Recovers the files that a crash left unclean, in the background.
   void RecoverUnclean();
+  // Deletes what is left of removed files that a call has begun to delete. Those with objects in an
+  // archive only with kMay.
+  enum class ArchiveCalls : uint8_t { kNone, kMay };
+  absl::Status EraseAllGone(ArchiveCalls calls);
 
   absl::Status Close(absl::Duration deadline) override;
   absl::StatusOr<std::shared_ptr<File>> OpenFile(std::string_view name) override;
@@ -104,6 +108,10 @@ class StoreImpl final : public Store, public StoreHealth {
   // ---- store_fork.cc ----
   // What an earlier call of this request made. kAlreadyExists: `taken` is not of that.
   static absl::StatusOr<VersionInfo> FindFork(FileImpl& taken, const ForkRequest& request);
+
+  // ---- store_purge.cc ----
+  // Deletes `place`, "removed/gone-ID". False: objects of it are left, and what names them too.
+  absl::StatusOr<bool> EraseOneGone(const std::string& place, ArchiveCalls calls);
 
   // ---- store_names.cc ----
   // While it lives, no other call gets the files of `names`.

@@ -12,6 +12,7 @@
 #include "onion_store/shared/head_access.h"
 #include "onion_store/shared/new_name.h"
 #include "onion_store/store/removed_files.h"
+#include "onion_store/store/reservation.h"
 #include "onion_store/store/store_impl.h"
 
 namespace h5mirror::store {
@@ -26,36 +27,6 @@ bool Concerns(const Relocation& relocation, std::string_view name) {
 }
 
 }  // namespace
-
-class StoreImpl::Reservation {
- public:
-  // Waits until nobody loads or moves any of the files. kUnavailable: the store is closed.
-  static absl::StatusOr<std::unique_ptr<Reservation>> Take(StoreImpl& store,
-                                                           std::vector<std::string> names) {
-    absl::MutexLock lock(&store.mutex_);
-    auto free = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(store.mutex_) {
-      return std::none_of(names.begin(), names.end(),
-                          [&](const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(store.mutex_) {
-                            auto at = store.slots_.find(name);
-                            return at != store.slots_.end() && at->second.loading;
-                          });
-    };
-    store.mutex_.Await(absl::Condition(&free));
-    if (store.closed_) return absl::UnavailableError("the store is closed");
-    for (const std::string& name : names) store.slots_[name].loading = true;
-    return std::unique_ptr<Reservation>(new Reservation(store, std::move(names)));
-  }
-  ~Reservation() {
-    absl::MutexLock lock(&store_.mutex_);
-    for (const std::string& name : names_) store_.slots_[name].loading = false;
-  }
-
- private:
-  Reservation(StoreImpl& store, std::vector<std::string> names)
-      : store_(store), names_(std::move(names)) {}
-  StoreImpl& store_;
-  const std::vector<std::string> names_;
-};
 
 absl::StatusOr<uint64_t> StoreImpl::Vacate(const std::string& name, Damaged damaged,
                                            std::string_view why) {
@@ -288,29 +259,6 @@ absl::StatusOr<std::string> StoreImpl::Undelete(std::string_view removal_id,
   DropRemovedInfo(tree, removed.id).IgnoreError();  // The next start does it.
   NoteMovedHead(to);
   return to;
-}
-
-absl::StatusOr<int> StoreImpl::PurgeRemoved(absl::Time now) {
-  H5M_ASSIGN_OR_RETURN(const std::vector<RemovedFile> files, ListRemoved());
-  int count = 0;
-  for (const RemovedFile& removed : files) {
-    if (removed.expires > now) continue;
-    const absl::Status purged = PurgeOneRemoved(removed.id);
-    if (absl::IsNotFound(purged)) continue;  // Brought back meanwhile.
-    H5M_RETURN_IF_ERROR(purged);
-    ++count;
-  }
-  return count;
-}
-
-absl::Status StoreImpl::PurgeOneRemoved(std::string_view removal_id) {
-  H5M_RETURN_IF_ERROR(CheckRemovalId(removal_id));
-  EnvTree& tree = *context_->tree;
-  const std::string place = RemovedHead(removal_id);
-  H5M_RETURN_IF_ERROR(FinishPending({&place, 1}));
-  H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, {place}));
-  H5M_RETURN_IF_ERROR(GetRemoved(tree, removal_id).status());
-  return EraseRemoved(tree, removal_id);
 }
 
 }  // namespace h5mirror::store

@@ -12,6 +12,7 @@
 #include "onion_store/embedded/cut_journal.h"
 #include "onion_store/metadata_map.h"
 #include "onion_store/pages/page_segments.h"
+#include "onion_store/pages/segment_object.h"
 #include "onion_store/pages/sums_file.h"
 #include "onion_store/shared/token_source.h"
 #include "onion_store/stage/stage_log.h"
@@ -78,6 +79,15 @@ TEST_F(FormatPageTest, PagesRecords) {
   const std::string made = ContentOf(*tree_, "d/pages-000001");
   EXPECT_EQ(made.substr(0, dumped.size()), dumped);
   EXPECT_EQ(made.size(), 0x244u);
+}
+
+TEST_F(FormatPageTest, ObjectsOfAnArchive) {
+  // The segment of the example above.
+  std::string bytes = Dumped("Pages records");
+  bytes.resize(0x44 + 512, 'a');
+  ArchivedSegment segment{
+      1, "", kSegmentObjectHeaderBytes, bytes.size(), Crc32c(bytes), ArchiveState::kArchived};
+  EXPECT_EQ(SegmentObjectHeader(Counting(), 512, segment), Dumped("Objects of an archive"));
 }
 
 TEST_F(FormatPageTest, Sums) {

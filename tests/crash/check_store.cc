@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/testing/test_store.h"
+#include "tests/crash/check_objects.h"
 
 namespace h5mirror::store {
 namespace {
@@ -67,6 +68,7 @@ class FileCheck {
     H5M_RETURN_IF_ERROR(CheckWritable());
     if (pruned && choice_ % 2 == 1) H5M_RETURN_IF_ERROR(FinishPrune());
     H5M_RETURN_IF_ERROR(CheckVersions("after a new version"));
+    if (promised_.is_archived && choice_ % 3 == 0) H5M_RETURN_IF_ERROR(FinishArchive());
     if (pruned || choice_ % 4 == 0) H5M_RETURN_IF_ERROR(CheckVerify());
     return CheckHead("after a new version");
   }
@@ -245,6 +247,18 @@ class FileCheck {
       one.gone_count = std::min(one.gone_count, env_.change_count());
     }
     return absl::OkStatus();
+  }
+
+  // Takes up an archive job that was cut short.
+  absl::Status FinishArchive() {
+    auto job = file_->StartArchive({SealSegment::kYes, 0});
+    H5M_RETURN_IF_ERROR(In(job.status(), StrCat("archive ", name_)));
+    while (true) {
+      auto progress = (*job)->Step();
+      H5M_RETURN_IF_ERROR(In(progress.status(), StrCat("archive ", name_)));
+      if (progress->done) break;
+    }
+    return CheckVersions("once it was archived");
   }
 
   // A head goes with the last version of its generation.
@@ -447,7 +461,11 @@ absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, uint64_t choic
   auto store = OpenOn(env, options);
   H5M_RETURN_IF_ERROR(In(store.status(), "open the store"));
   H5M_RETURN_IF_ERROR(CheckStore(**store, env, choice, promises));
-  return In((*store)->Close(kPatience), "close the store");
+  H5M_RETURN_IF_ERROR(In((*store)->Close(kPatience), "close the store"));
+  store->reset();
+  const bool is_archived = std::any_of(promises->files.begin(), promises->files.end(),
+                                       [](const auto& file) { return file.second.is_archived; });
+  return is_archived ? In(CheckObjects(env), "look for objects") : absl::OkStatus();
 }
 
 absl::Status CheckGoingOn(FaultEnv& env, const PlayOptions& options, uint64_t choice,

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "base/strings.h"
+#include "tests/crash/check_objects.h"
 
 namespace h5mirror::store {
 namespace {
@@ -34,6 +35,10 @@ bool IsFreshFork(const std::string& name) {
   return absl::StrContains(name, "fork") && absl::StartsWith(BaseName(name), "gen-");
 }
 
+bool IsInArchive(const std::string& name) {
+  return absl::StartsWith(name, StrCat(kArchiveDirectory, "/"));
+}
+
 // The calls of one kind on files and directories whose name `is` says.
 LieMaker IgnoreWhere(Kind kind, bool (*is)(const std::string& name)) {
   return [=]() -> FaultEnv::Lie {
@@ -43,16 +48,25 @@ LieMaker IgnoreWhere(Kind kind, bool (*is)(const std::string& name)) {
   };
 }
 
-// No sync of a history directory once `is_before` says that of the last change of a name in it.
-LieMaker IgnoreHistorySyncAfter(bool (*is_before)(const FaultChange& change)) {
+bool IsMoves(const std::string& name) { return name == ".h5mirror/moves"; }
+
+// No sync of a directory that `is` names, once `is_before` says that of the last change of a name.
+LieMaker IgnoreDirectorySyncAfter(bool (*is_before)(const FaultChange& change),
+                                  bool (*is)(const std::string& name)) {
   return [=]() -> FaultEnv::Lie {
     auto armed = std::make_shared<bool>(false);
     return [=](const FaultDisk& disk, const FaultChange& change) {
       if (change.is_name()) *armed = is_before(change);
-      return *armed && change.kind == Kind::kSyncDirectory && IsHistory(disk.NameOf(change.node));
+      return *armed && change.kind == Kind::kSyncDirectory && is(disk.NameOf(change.node));
     };
   };
 }
+
+LieMaker IgnoreHistorySyncAfter(bool (*is_before)(const FaultChange& change)) {
+  return IgnoreDirectorySyncAfter(is_before, IsHistory);
+}
+
+bool Removes(const FaultChange& change) { return change.kind == Kind::kRemove; }
 
 bool NamesStage(const FaultChange& change) {
   return change.kind == Kind::kCreate && absl::StartsWith(change.name, "stage-");
@@ -136,6 +150,10 @@ const std::vector<PlantedFault>& AllPlantedFaults() {
        "first_versions"},
       {"directory_name_not_synced", IgnoreWhere(Kind::kSyncDirectory, IsAboveHeads),
        "first_versions"},
+      {"end_of_a_move_not_synced", IgnoreDirectorySyncAfter(Removes, IsMoves), "purges_at_once"},
+      // Those of docs/design/050-archive.md.
+      {"object_not_synced", IgnoreWhere(Kind::kSync, IsInArchive), "archive_singles"},
+      {"object_name_not_synced", IgnoreWhere(Kind::kSyncDirectory, IsInArchive), "archive_singles"},
       {"tokens_not_synced", Ignore(Kind::kSync, "tokens"), "first_versions"},
       {"tokens_name_not_synced", IgnoreWhere(Kind::kSyncDirectory, IsOwnDirectory),
        "first_versions"},

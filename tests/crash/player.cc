@@ -5,8 +5,10 @@
 
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
+#include "archive/directory_store.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "tests/crash/check_objects.h"
 
 namespace h5mirror::store {
 absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& options,
@@ -19,6 +21,9 @@ absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& optio
   store_options.page_compression = options.page_compression;
   store_options.background_threads = background_threads;
   store_options.durable_every = absl::Hours(1);
+  H5M_ASSIGN_OR_RETURN(auto tree, env.OpenTree("/"));
+  store_options.archive =
+      std::make_shared<archive::DirectoryStore>(std::move(tree), kArchiveDirectory, "/arc");
   return Store::Open(env, store_options);
 }
 

@@ -34,7 +34,8 @@ enum class Pace : uint8_t {
   kConcurrent  // the background works beside the steps
 };
 
-// A store on a FaultEnv, as the scenarios and the checks open it: one thread behind it (or none,
+// A store on a FaultEnv, with an archive on the same disk, as the scenarios and the checks open it:
+// one thread behind it (or none,
 // for Store::RunBackground()), and ticks that wait for the next sync or commit.
 absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& options,
                                               int background_threads = 1);
@@ -79,6 +80,9 @@ class Player {
   // Drops `versions`, as far as the file lets it, in at most `step_max` steps; then it is cut
   // short. Each that is open is read on between the steps.
   void Prune(const std::string& file, std::vector<VersionNumber> versions, int step_max = INT_MAX);
+  // Takes what is saved of the file to the archive, in at most `step_max` steps; then it is cut
+  // short. Each version that is open is read on between the steps.
+  void Archive(const std::string& file, int step_max = INT_MAX);
   // Gives the file another name; steps go on to call it by its first one.
   void Move(const std::string& file, const std::string& new_name);
   // Takes it away, to be brought back.
@@ -152,6 +156,7 @@ class Player {
   void RandomPrune(const std::string& file);
   void RandomName(const std::string& file);
   void RandomFork(const std::string& file);
+  void RandomArchive(const std::string& file);
   // Of a version that was not dropped; 0 where that is none.
   VersionNumber RandomVersion(const std::string& file);
   void CutAndWait(const std::string& file, BarrierKind kind);

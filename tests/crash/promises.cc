@@ -102,7 +102,8 @@ Promises Promises::At(size_t change_count) const {
                         DroppableAt(file.droppable, change_count),
                         AckedUntil(file.name_changes, change_count),
                         file.owner,
-                        file.forked};
+                        file.forked,
+                        file.is_archived};
   }
   then.tokens = Until(tokens, change_count);
   return then;

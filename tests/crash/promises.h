@@ -71,6 +71,8 @@ struct FilePromises {
     VersionNumber version = 0;  // 0: it is no fork
   };
   Forked forked = {};
+  // Some of its history may be in the archive.
+  bool is_archived = false;
   // What a session says that makes it, in a scenario or in a check.
   LocalAccess Local() const { return {0640, std::nullopt, owner}; }
 

@@ -261,8 +261,8 @@ std::vector<Scenario> WriterScenarios() {
 const std::vector<Scenario>& AllScenarios() {
   static const std::vector<Scenario>& all = *new std::vector<Scenario>([] {
     std::vector<Scenario> scenarios;
-    for (auto* part :
-         {WriterScenarios, HistoryScenarios, PruneScenarios, NameScenarios, ForkScenarios}) {
+    for (auto* part : {WriterScenarios, HistoryScenarios, PruneScenarios, NameScenarios,
+                       ForkScenarios, ArchiveScenarios}) {
       std::vector<Scenario> some = part();
       std::move(some.begin(), some.end(), std::back_inserter(scenarios));
     }

@@ -23,6 +23,7 @@ std::vector<Scenario> HistoryScenarios();
 std::vector<Scenario> PruneScenarios();
 std::vector<Scenario> NameScenarios();
 std::vector<Scenario> ForkScenarios();
+std::vector<Scenario> ArchiveScenarios();
 
 const std::vector<Scenario>& AllScenarios();
 std::vector<std::string> ScenarioNames();

@@ -50,6 +50,15 @@ void Removals(Player& player) {
   player.Purge("y.h5");
 }
 
+// Right after the removal, so that no other move has made its end durable.
+void PurgesAtOnce(Player& player) {
+  OneVersion(player, "d/x.h5", 4);
+  OneVersion(player, "y.h5", 4);
+  player.Remove("y.h5");
+  player.Purge("y.h5");
+  OneVersion(player, "d/x.h5", 2);
+}
+
 }  // namespace
 
 std::vector<Scenario> NameScenarios() {
@@ -57,6 +66,7 @@ std::vector<Scenario> NameScenarios() {
       {"moves", Moves, {}},
       {"moves_of_what_is_new", MovesOfWhatIsNew, {}, Pace::kConcurrent},
       {"removals", Removals, {}},
+      {"purges_at_once", PurgesAtOnce, {}},
   };
 }
 

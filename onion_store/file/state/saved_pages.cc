@@ -8,7 +8,7 @@ const std::shared_ptr<PageSegments>& SavedPages::Segments(const FileRow& row) {
   if (segments_ == nullptr) {
     segments_ = std::make_shared<PageSegments>(files_.tree(), files_.directory(), files_.file_id(),
                                                files_.page_size_bytes(), row.pages_segment,
-                                               row.pages_end_bytes);
+                                               row.pages_end_bytes, &files_.objects());
   }
   return segments_;
 }

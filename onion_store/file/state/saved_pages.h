@@ -40,12 +40,19 @@ class SavedPages {
   const std::shared_ptr<const int>& revert_pin() const { return revert_pin_; }
   bool HasReverts() const { return revert_pin_.use_count() > 1; }
 
-  // One prune at a time. False: one is under way.
-  bool BeginPrune() { return std::exchange(prune_, Prune::kUnderWay) == Prune::kNone; }
-  void EndPrune() { prune_ = Prune::kNone; }
+  // A call that reads saved pages with the work lock held holds this. While IsKeptOnDisk(), no
+  // segment goes from the disk into the archive: the call would wait for a network.
+  const std::shared_ptr<const int>& disk_pin() const { return disk_pin_; }
+  bool IsKeptOnDisk() const { return HasReverts() || disk_pin_.use_count() > 1; }
+
+  // One prune at a time, and one archive job. False: one is under way.
+  bool BeginPrune() { return std::exchange(prune_, Job::kUnderWay) == Job::kNone; }
+  void EndPrune() { prune_ = Job::kNone; }
+  bool BeginArchive() { return std::exchange(archive_, Job::kUnderWay) == Job::kNone; }
+  void EndArchive() { archive_ = Job::kNone; }
 
  private:
-  enum class Prune : uint8_t { kNone, kUnderWay };
+  enum class Job : uint8_t { kNone, kUnderWay };
 
   const HistoryFiles& files_;
   std::shared_ptr<PageSegments> segments_;
@@ -53,7 +60,9 @@ class SavedPages {
   uint64_t sealed_until_ = 0;
   NewestRows newest_rows_ = NewestRows::kMaybe;
   const std::shared_ptr<const int> revert_pin_ = std::make_shared<const int>(0);
-  Prune prune_ = Prune::kNone;
+  const std::shared_ptr<const int> disk_pin_ = std::make_shared<const int>(0);
+  Job prune_ = Job::kNone;
+  Job archive_ = Job::kNone;
 };
 
 }  // namespace h5mirror::store

@@ -57,6 +57,8 @@ ALLOWED = {
     "onion_store/store": {"onion_store/file", "onion_store/index", "onion_store/shared", "onion_store", "base"},
     # The store in a program, without a server.
     "onion_store/embedded": {"onion_store/store", "onion_store", "onion_store/disk", "base"},
+    # Forms of an archive: of the store only the interface.
+    "archive": {"onion_store", "base"},
     # What the server loads where its root is in CephFS.
     "ceph": {"base"},
     # Which server owns a cell. The module with Ceph's libraries is a folder of its own.

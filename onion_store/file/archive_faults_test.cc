@@ -1,0 +1,246 @@
+// An archive that is slow, busy, full or wrong: errors name file, version and object, no byte is
+// lost on the disk, and the next job goes on.
+#include "onion_store/pages/segment_object.h"
+#include "onion_store/testing/archive_fixture.h"
+
+namespace h5mirror::store {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class ArchiveFaultsTest : public ArchiveFixture {
+ protected:
+  std::string object() { return archive_->names().at(0); }
+  // What `status` must tell.
+  static void ExpectNamed(const absl::Status& status, const std::string& object) {
+    EXPECT_THAT(std::string(status.message()),
+                AllOf(HasSubstr("x.h5@1"), HasSubstr("pages-000001"), HasSubstr(object)));
+  }
+};
+
+TEST_F(ArchiveFaultsTest, AReadWhileTheArchiveIsBusyOrSlowCanBeTriedAgain) {
+  Write(4);
+  Archive();
+  for (const absl::Status& fault :
+       {absl::UnavailableError("503"), absl::DeadlineExceededError("slow")}) {
+    archive_->FailCalls(1, fault);
+    const absl::Status read = ReadError(1);
+    EXPECT_EQ(read.code(), fault.code()) << read;
+    ExpectNamed(read, object());
+  }
+  CheckAll();
+}
+
+TEST_F(ArchiveFaultsTest, AnObjectThatVanishedIsDataLossAndOnlyItsVersionsAreLost) {
+  Write(4);
+  Archive();
+  const std::string name = object();
+  archive_->Lose(name);
+  const absl::Status read = ReadError(1);
+  EXPECT_TRUE(absl::IsDataLoss(read)) << read;
+  ExpectNamed(read, name);
+  EXPECT_THAT(read.message(), HasSubstr("the object is lost"));
+  EXPECT_TRUE(ReadVersion(*file_, 4) == golden_[4]);
+  const auto found = Verify();
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].place, DamagePlace::kPages);
+  EXPECT_EQ(found[0].file, "x.h5.h5m/pages-000001");
+  EXPECT_EQ(found[0].oldest, 1);
+  EXPECT_EQ(found[0].newest, 3);
+  EXPECT_THAT(found[0].message, HasSubstr(name));
+  golden_.erase(golden_.begin(), golden_.find(4));
+  Write(2);
+  CheckAll();
+}
+
+TEST_F(ArchiveFaultsTest, AnObjectThatWasCutShortIsDataLoss) {
+  Write(4);
+  Archive();
+  archive_->Change(object(), [](std::string* bytes) { bytes->resize(100); });
+  const absl::Status read = ReadError(1);
+  EXPECT_TRUE(absl::IsDataLoss(read)) << read;
+  ExpectNamed(read, object());
+  const auto found = Verify();
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].message, HasSubstr("it has 100 bytes, and should have"));
+}
+
+TEST_F(ArchiveFaultsTest, WrongBytesAreFoundByTheirChecksums) {
+  Write(4);
+  Archive();
+  archive_->Change(object(), [](std::string* bytes) { bytes->at(bytes->size() - 1) ^= 1; });
+  absl::Status wrong;
+  for (VersionNumber version = 1; version < 4 && wrong.ok(); ++version) wrong = ReadError(version);
+  EXPECT_TRUE(absl::IsDataLoss(wrong)) << wrong;
+  EXPECT_THAT(wrong.message(), AllOf(HasSubstr("checksum"), HasSubstr(object())));
+  const auto found = Verify();
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].message, HasSubstr("crc32c"));
+}
+
+TEST_F(ArchiveFaultsTest, AnotherFilesObjectIsNotTaken) {
+  Write(4);
+  Archive();
+  archive_->Change(object(), [](std::string* bytes) { bytes->at(16) ^= 1; });
+  const auto found = Verify();
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_THAT(found[0].message, HasSubstr("header"));
+}
+
+// Of a connection that damages bytes, and of a cache that kept them.
+TEST_F(ArchiveFaultsTest, DamageThatPassesIsReadAgain) {
+  Write(4);
+  Archive();
+  archive_->Change(object(), [](std::string* bytes) { bytes->at(bytes->size() - 1) ^= 1; });
+  VersionNumber reads_it = 1;
+  while (reads_it < 4 && ReadError(reads_it).ok()) ++reads_it;
+  ASSERT_LT(reads_it, 4);
+  archive_->Change(object(), [](std::string* bytes) { bytes->at(bytes->size() - 1) ^= 1; });
+  EXPECT_TRUE(ReadVersion(*file_, reads_it) == golden_[reads_it]);
+}
+
+TEST_F(ArchiveFaultsTest, AVerificationOfAnArchiveThatIsAwaySaysSo) {
+  Write(4);
+  Archive();
+  archive_->FailCalls(1000, absl::UnavailableError("503"));
+  auto job = *file_->StartVerify({});
+  absl::Status status;
+  for (bool done = false; !done && status.ok();) {
+    const auto progress = job->Step();
+    status = progress.status();
+    if (progress.ok()) done = progress->done;
+  }
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(status.message(), HasSubstr(object()));
+  archive_->FailCalls(0, absl::OkStatus());
+  EXPECT_THAT(Verify(), IsEmpty());
+}
+
+TEST_F(ArchiveFaultsTest, EachStepOfAJobCanBeTriedAgain) {
+  Write(4);
+  auto job = StartJob();
+  int failed = 0;
+  for (bool done = false; !done;) {
+    archive_->FailCalls(1, absl::UnavailableError("503"));
+    auto step = job->Step();
+    if (!step.ok()) {
+      ASSERT_TRUE(absl::IsUnavailable(step.status())) << step.status();
+      EXPECT_TRUE(IsOnDisk(1));
+      ++failed;
+      archive_->FailCalls(0, absl::OkStatus());
+      step = job->Step();
+    }
+    Must(step.status());
+    done = step->done;
+  }
+  EXPECT_GE(failed, 2) << "put, head";
+  EXPECT_FALSE(IsOnDisk(1));
+  archive_->FailCalls(0, absl::OkStatus());
+  CheckAll();
+}
+
+TEST_F(ArchiveFaultsTest, AFullArchiveIsSaidAndLeavesTheSegment) {
+  Write(4);
+  archive_->FailCalls(1, absl::ResourceExhaustedError("quota"));
+  auto job = StartJob();
+  const absl::Status full = Finish(*job).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  EXPECT_THAT(full.message(), AllOf(HasSubstr("pages-000001"), HasSubstr("quota")));
+  EXPECT_TRUE(IsOnDisk(1));
+  job.reset();
+  Write(1);
+  CheckAll();
+  EXPECT_EQ(Archive().segments_archived, 2);
+  CheckAll();
+}
+
+TEST_F(ArchiveFaultsTest, AnObjectThatArrivedWrongIsPutAgain) {
+  Write(4);
+  int puts = 0;
+  archive_->SetOnPut([&](std::string* bytes) {
+    if (puts++ == 0) bytes->at(bytes->size() / 2) ^= 4;
+  });
+  EXPECT_EQ(Archive().segments_archived, 1);
+  EXPECT_EQ(puts, 2);
+  CheckAll();
+  EXPECT_THAT(Verify(), IsEmpty());
+}
+
+TEST_F(ArchiveFaultsTest, AnArchiveThatStoresOtherBytesGetsNone) {
+  Write(4);
+  for (const bool is_short : {true, false}) {
+    archive_->SetOnPut([&](std::string* bytes) {
+      is_short ? bytes->resize(bytes->size() - 1) : void(bytes->at(70) ^= 1);
+    });
+    const absl::Status wrong = Finish(*StartJob()).status();
+    EXPECT_TRUE(absl::IsDataLoss(wrong)) << wrong;
+    EXPECT_THAT(wrong.message(), AllOf(HasSubstr("pages-000001"), HasSubstr("files/")));
+    EXPECT_TRUE(IsOnDisk(1));
+    EXPECT_THAT(archive_->names(), IsEmpty());
+  }
+  CheckAll();
+  archive_->SetOnPut(nullptr);
+  Archive();
+  CheckAll();
+}
+
+// The answer to the put was lost with the process: the next job finds the object.
+TEST_F(ArchiveFaultsTest, AnObjectOfAJobThatWasStoppedIsTaken) {
+  Write(4);
+  {
+    auto job = StartJob();
+    while (archive_->CountCalls("put") == 0) Must(job->Step().status());
+  }
+  const std::vector<std::string> there = archive_->names();
+  ASSERT_THAT(there, SizeIs(1));
+  Open();
+  EXPECT_EQ(Archive({SealSegment::kNo, 0}).segments_archived, 1);
+  EXPECT_EQ(archive_->names(), there);
+  CheckAll();
+}
+
+TEST_F(ArchiveFaultsTest, ASegmentThatWasReplacedSinceIsPutUnderAnotherName) {
+  Write(4);
+  {
+    auto job = StartJob();
+    while (archive_->CountCalls("put") == 0) Must(job->Step().status());
+  }
+  const std::string before = object();
+  auto segment = *(*env_.OpenTree("/"))->Open("x.h5.h5m/pages-000001", OpenKind::kWrite, 0);
+  Must(WriteAt(*segment, *segment->Size(), "more"));
+  Archive({SealSegment::kNo, 0});
+  EXPECT_THAT(archive_->names(), SizeIs(1));
+  EXPECT_NE(object(), before);
+  CheckAll();
+}
+
+TEST_F(ArchiveFaultsTest, AFullDiskStopsTheRecallAndLeavesNothing) {
+  Write(6);
+  Archive();
+  env_.SetCapacity(env_.used_bytes() + 600);
+  const absl::Status full = file_->Rollback(2, {}, {1}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  env_.SetCapacity(UINT64_MAX);
+  EXPECT_FALSE(IsOnDisk(1));
+  const auto entries = (*env_.OpenTree("/"))->List("x.h5.h5m");
+  for (const DirectoryEntry& entry : *entries) {
+    EXPECT_NE(entry.name.rfind("run-", 0), 0u) << entry.name;
+  }
+  Must(file_->Rollback(2, {}, {1}).status());
+}
+
+TEST_F(ArchiveFaultsTest, AnObjectThatIsNotWhatItWasIsNotBroughtBack) {
+  Write(6);
+  Archive();
+  archive_->Change(object(), [](std::string* bytes) { bytes->at(bytes->size() - 1) ^= 1; });
+  const absl::Status made = file_->Rollback(1, {}, {1}).status();
+  EXPECT_TRUE(absl::IsDataLoss(made)) << made;
+  EXPECT_FALSE(IsOnDisk(1));
+  EXPECT_EQ(file_->GetVersion(0)->version, 6);
+}
+
+}  // namespace
+}  // namespace h5mirror::store

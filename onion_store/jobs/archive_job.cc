@@ -1,0 +1,285 @@
+#include "onion_store/jobs/archive_job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/history_names.h"
+#include "onion_store/jobs/segment_seal.h"
+#include "onion_store/pages/archived_segments.h"
+#include "onion_store/pages/segment_object.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr uint64_t kSumBytes = 16 << 20;  // by one step
+constexpr uint64_t kPieceBytes = 1 << 20;
+
+// A network of 1 MiB/s is slow enough, tried twice.
+absl::Duration PutTimeout(uint64_t bytes) {
+  return absl::Minutes(2) + 2 * absl::Seconds(bytes >> 20);
+}
+
+}  // namespace
+
+ArchiveJobImpl::ArchiveJobImpl(std::shared_ptr<ArchiveSource> file,
+                               std::shared_ptr<VersionIndex> index,
+                               std::shared_ptr<PageSegments> pages, const ArchiveRequest& request)
+    : file_(std::move(file)),
+      files_(file_->files()),
+      work_lock_(file_->work_lock()),
+      index_(std::move(index)),
+      pages_(std::move(pages)),
+      store_(*files_.objects().store()),
+      request_(request),
+      dead_(files_, *index_),
+      charge_(files_.budget(), ObjectScan::kStepBytes) {}
+
+ArchiveJobImpl::~ArchiveJobImpl() { file_->ArchiveEnded(); }
+
+absl::StatusOr<ArchiveProgress> ArchiveJobImpl::Step() {
+  H5M_RETURN_IF_ERROR(file_->dead());
+  H5M_RETURN_IF_ERROR(Run());
+  progress_.objects_deleted = dead_.deleted_count();
+  if (!dead_.left().empty()) progress_.left = dead_.left();
+  progress_.done = phase_ == Phase::kDone;
+  return progress_;
+}
+
+absl::Status ArchiveJobImpl::OfDisk(absl::Status status) {
+  if (!status.ok() && !absl::IsResourceExhausted(status)) file_->Die(status);
+  return status;
+}
+
+absl::Status ArchiveJobImpl::Run() {
+  switch (phase_) {
+    case Phase::kPlan:
+    case Phase::kName:
+    case Phase::kCommit:
+    case Phase::kPlanFree:
+    case Phase::kFree:
+      return OfDisk(RunLocked());
+    case Phase::kDeleteOld:
+      return Delete(Phase::kNext);
+    case Phase::kNext:
+      return Next();
+    case Phase::kSum:
+      return Sum();
+    case Phase::kPut:
+      return Put();
+    case Phase::kCheck:
+      return Check();
+    case Phase::kDelete:
+      return Delete(Phase::kDone);
+    case Phase::kDone:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveJobImpl::RunLocked() {
+  WorkTurn turn(&work_lock_);
+  H5M_RETURN_IF_ERROR(file_->dead());
+  switch (phase_) {
+    case Phase::kPlan:
+      return Plan();
+    case Phase::kName:
+      return Name();
+    case Phase::kCommit:
+      return Commit();
+    case Phase::kPlanFree:
+      return PlanFree();
+    default:
+      return FreeOne();
+  }
+}
+
+absl::StatusOr<std::map<uint64_t, uint64_t>> ArchiveJobImpl::SealedOnDisk() {
+  std::map<uint64_t, uint64_t> sealed;
+  H5M_ASSIGN_OR_RETURN(const auto entries, files_.tree().List(files_.directory()));
+  for (const DirectoryEntry& entry : entries) {
+    const auto number = NumberAfter(entry.name, "pages-");
+    if (!number || static_cast<uint64_t>(*number) >= pages_->segment()) continue;
+    H5M_ASSIGN_OR_RETURN(const FileStat stat, files_.tree().Stat(files_.HistoryName(entry.name)));
+    if (stat.size_bytes > 0) sealed[*number] = static_cast<uint64_t>(stat.size_bytes);
+  }
+  return sealed;
+}
+
+absl::Status ArchiveJobImpl::Plan() {
+  if (request_.seal == SealSegment::kYes) {
+    H5M_ASSIGN_OR_RETURN(const auto sealed, SealNewest(*index_, *pages_, file_->row()));
+    if (sealed) file_->SetRow(*sealed);
+  }
+  H5M_ASSIGN_OR_RETURN(std::vector<ArchivedSegment> rows, index_->ListArchived());
+  H5M_ASSIGN_OR_RETURN(auto on_disk, SealedOnDisk());
+  std::vector<uint64_t> gone;  // put in part, and pruned meanwhile
+  for (ArchivedSegment& row : rows) {
+    const bool is_there = on_disk.contains(row.segment);
+    if (row.state == ArchiveState::kPutting && is_there) {
+      begun_[row.segment] = std::move(row);
+      continue;
+    }
+    on_disk.erase(row.segment);  // It is archived.
+    if (row.state == ArchiveState::kArchived) continue;
+    if (row.state == ArchiveState::kPutting) gone.push_back(row.segment);
+    dead_.Add(std::move(row));
+  }
+  if (!gone.empty()) {
+    H5M_RETURN_IF_ERROR(index_->SetArchiveState(gone, ArchiveState::kDeleting));
+  }
+  for (const auto& [number, bytes] : on_disk) todo_.push_back(number);
+  progress_.segments_to_archive = static_cast<int64_t>(todo_.size());
+  phase_ = Phase::kDeleteOld;
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveJobImpl::Delete(Phase next) {
+  const auto more = dead_.Step();
+  if (!more.ok()) return OfDisk(more.status());
+  if (!*more) phase_ = next;
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveJobImpl::Next() {
+  if (todo_.empty()) {
+    phase_ = Phase::kPlanFree;
+    return absl::OkStatus();
+  }
+  current_ = ArchivedSegment();
+  current_.segment = todo_.front();
+  current_.offset = kSegmentObjectHeaderBytes;
+  todo_.pop_front();
+  summed_bytes_ = 0;
+  has_put_twice_ = false;
+  auto file = files_.tree().Open(pages_->SegmentName(current_.segment), OpenKind::kRead, 0);
+  if (absl::IsNotFound(file.status())) return absl::OkStatus();  // Pruned meanwhile.
+  H5M_RETURN_IF_ERROR(file.status());
+  segment_file_ = *std::move(file);
+  H5M_ASSIGN_OR_RETURN(current_.length, segment_file_->Size());
+  phase_ = Phase::kSum;
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveJobImpl::Sum() {
+  const uint64_t end = std::min(summed_bytes_ + kSumBytes, current_.length);
+  std::string piece;
+  while (summed_bytes_ < end) {
+    piece.resize(std::min(kPieceBytes, end - summed_bytes_));
+    H5M_RETURN_IF_ERROR(ReadOrZeros(*segment_file_, summed_bytes_, absl::MakeSpan(piece)));
+    current_.crc32c = Crc32cExtend(current_.crc32c, piece);
+    summed_bytes_ += piece.size();
+  }
+  if (summed_bytes_ < current_.length) return absl::OkStatus();
+  const auto begun = begun_.find(current_.segment);
+  if (begun == begun_.end()) {
+    phase_ = Phase::kName;
+    return absl::OkStatus();
+  }
+  ArchivedSegment same = current_;
+  same.object = begun->second.object;
+  if (same == begun->second) {
+    current_ = same;
+    phase_ = Phase::kPut;
+    return absl::OkStatus();
+  }
+  // Somebody has put another file in its place since: what was put is worth nothing.
+  H5M_RETURN_IF_ERROR(store_.Delete(begun->second.object, ObjectCache::kGetTimeout));
+  begun_.erase(begun);
+  phase_ = Phase::kName;
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveJobImpl::Name() {
+  H5M_ASSIGN_OR_RETURN(const bool on_disk, pages_->IsOnDisk(current_.segment));
+  if (!on_disk) {  // Pruned meanwhile.
+    phase_ = Phase::kNext;
+    return absl::OkStatus();
+  }
+  current_.object = NewSegmentObjectName(files_.file_id(), current_.segment);
+  current_.state = ArchiveState::kPutting;
+  H5M_RETURN_IF_ERROR(index_->PutArchived(current_));
+  phase_ = Phase::kPut;
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveJobImpl::Put() {
+  SegmentObjectSource source(
+      SegmentObjectHeader(files_.file_id(), files_.page_size_bytes(), current_), segment_file_,
+      current_.length);
+  const absl::Status put = store_.Put(current_.object, source, PutTimeout(source.size_bytes()));
+  // One that is there is that of an earlier try, whole or not: the check finds out.
+  if (!put.ok() && !absl::IsAlreadyExists(put)) {
+    return OfArchive(put, pages_->SegmentName(current_.segment), &store_, current_.object);
+  }
+  scan_.emplace(files_, current_);
+  phase_ = Phase::kCheck;
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveJobImpl::Check() {
+  const auto more = scan_->Step();
+  if (more.ok()) {
+    if (!*more) phase_ = Phase::kCommit;
+    return absl::OkStatus();
+  }
+  if (!absl::IsDataLoss(more.status())) return more.status();
+  // It is not what was put: once more, from the beginning.
+  H5M_RETURN_IF_ERROR(store_.Delete(current_.object, ObjectCache::kGetTimeout));
+  phase_ = Phase::kPut;
+  if (!std::exchange(has_put_twice_, true)) return absl::OkStatus();
+  has_put_twice_ = false;  // For a caller that tries again.
+  return more.status();
+}
+
+absl::Status ArchiveJobImpl::Commit() {
+  H5M_ASSIGN_OR_RETURN(const bool on_disk, pages_->IsOnDisk(current_.segment));
+  const ArchiveState state = on_disk ? ArchiveState::kArchived : ArchiveState::kDeleting;
+  H5M_RETURN_IF_ERROR(index_->SetArchiveState({&current_.segment, 1}, state));
+  current_.state = state;
+  if (on_disk) {
+    ++progress_.segments_archived;
+    progress_.archived_bytes += current_.length;
+  } else {  // Pruned meanwhile.
+    dead_.Add(current_);
+  }
+  segment_file_.reset();
+  phase_ = Phase::kNext;
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveJobImpl::PlanFree() {
+  H5M_ASSIGN_OR_RETURN(const std::vector<ArchivedSegment> rows, index_->ListArchived());
+  H5M_ASSIGN_OR_RETURN(const auto on_disk, SealedOnDisk());
+  uint64_t stay_bytes = 0;
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    const auto segment = on_disk.find(row->segment);
+    if (segment == on_disk.end() || row->state != ArchiveState::kArchived) continue;
+    stay_bytes += segment->second;
+    if (stay_bytes > request_.disk_bytes_max) free_.push_front(*segment);  // The oldest first.
+  }
+  phase_ = free_.empty() ? Phase::kDelete : Phase::kFree;
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveJobImpl::FreeOne() {
+  if (file_->IsKeptOnDisk()) {
+    progress_.left =
+        "archived segments stay on the disk, as a rollback is not in the head yet, or another call "
+        "reads them: try again later";
+    phase_ = Phase::kDelete;
+    return absl::OkStatus();
+  }
+  const auto [number, bytes] = free_.front();
+  free_.pop_front();
+  H5M_ASSIGN_OR_RETURN(const bool on_disk, pages_->IsOnDisk(number));
+  H5M_RETURN_IF_ERROR(pages_->Remove(number));
+  file_->SegmentRemoved();
+  if (on_disk) progress_.freed_bytes += bytes;
+  if (free_.empty()) phase_ = Phase::kDelete;
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,93 @@
+// How removed files are deleted for good: docs/design/033-moving-and-removing.md.
+//
+//   removed/ID --> removed/gone-ID, for good --> objects of the archive --> the rest
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/index/version_index.h"
+#include "onion_store/store/removed_files.h"
+#include "onion_store/store/reservation.h"
+#include "onion_store/store/store_impl.h"
+
+namespace h5mirror::store {
+namespace {
+
+constexpr absl::Duration kDeleteTimeout = absl::Seconds(30);
+
+// The objects that a history names. Of a damaged index nobody knows them.
+absl::StatusOr<std::vector<ArchivedSegment>> ObjectsOf(StoreContext& context,
+                                                       const std::string& history) {
+  const auto index = VersionIndex::Open(context.vfs, *context.tree, history, IndexUse::kRead);
+  if (absl::IsNotFound(index.status()) || absl::IsDataLoss(index.status())) {
+    return std::vector<ArchivedSegment>();
+  }
+  H5M_RETURN_IF_ERROR(index.status());
+  auto rows = (*index)->ListArchived();
+  if (absl::IsDataLoss(rows.status())) return std::vector<ArchivedSegment>();
+  return rows;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> StoreImpl::EraseOneGone(const std::string& place, ArchiveCalls calls) {
+  auto objects = ObjectsOf(*context_, HistoryIn(place));
+  if (absl::IsFailedPrecondition(objects.status())) return false;  // A newer program's.
+  // At a start one index that cannot be read keeps nobody out: the next purge tells of it.
+  if (!objects.ok() && calls == ArchiveCalls::kNone) return false;
+  H5M_RETURN_IF_ERROR(objects.status());
+  ObjectStore* const archive = context_->objects.store();
+  for (const ArchivedSegment& segment : *objects) {
+    // What names them stays until they are gone.
+    if (archive == nullptr || calls == ArchiveCalls::kNone) return false;
+    if (!archive->Delete(segment.object, kDeleteTimeout).ok()) return false;
+  }
+  H5M_RETURN_IF_ERROR(EraseGone(*context_->tree, place));
+  return true;
+}
+
+absl::Status StoreImpl::EraseAllGone(ArchiveCalls calls) {
+  H5M_ASSIGN_OR_RETURN(const std::vector<std::string> places, ListGone(*context_->tree));
+  for (const std::string& place : places) {
+    H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, {place}));
+    H5M_ASSIGN_OR_RETURN(const bool erased, EraseOneGone(place, calls));
+    // One that does not answer is not asked for each of them.
+    if (!erased) calls = ArchiveCalls::kNone;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int> StoreImpl::PurgeRemoved(absl::Time now) {
+  H5M_ASSIGN_OR_RETURN(const std::vector<RemovedFile> files, ListRemoved());
+  int count = 0;
+  for (const RemovedFile& removed : files) {
+    if (removed.expires > now) continue;
+    const absl::Status purged = PurgeOneRemoved(removed.id);
+    if (absl::IsNotFound(purged)) continue;  // Brought back meanwhile.
+    H5M_RETURN_IF_ERROR(purged);
+    ++count;
+  }
+  // Those whose objects could not be deleted before.
+  H5M_RETURN_IF_ERROR(EraseAllGone(ArchiveCalls::kMay));
+  return count;
+}
+
+absl::Status StoreImpl::PurgeOneRemoved(std::string_view removal_id) {
+  H5M_RETURN_IF_ERROR(CheckRemovalId(removal_id));
+  EnvTree& tree = *context_->tree;
+  std::string gone;
+  {
+    const std::string place = RemovedHead(removal_id);
+    H5M_RETURN_IF_ERROR(FinishPending({&place, 1}));
+    H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, {place}));
+    H5M_RETURN_IF_ERROR(GetRemoved(tree, removal_id).status());
+    H5M_ASSIGN_OR_RETURN(gone, SetGone(tree, removal_id));
+  }
+  H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, {gone}));
+  // Where objects are left, the next PurgeRemoved() goes on.
+  return EraseOneGone(gone, ArchiveCalls::kMay).status();
+}
+
+}  // namespace h5mirror::store
