@@ -8,11 +8,11 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using Run = NotedPages::Run;
+using Bytes = NotedPages::Run;
 
 constexpr uint64_t kPage = 4096;
 
-RankNotes Raw(std::vector<Run> runs) {
+RankNotes Raw(std::vector<Bytes> runs) {
   RankNotes notes;
   notes.raw = std::move(runs);
   return notes;
@@ -27,10 +27,10 @@ TEST(CutPartsTest, EachNodeSendsWhatItsRanksWrote) {
   const SplitCut split = SplitByNode(
       {Raw({{0, 4 * kPage}}), Raw({{4 * kPage, 8 * kPage}}), Raw({{8 * kPage, 12 * kPage}})},
       {0, 1, 1}, 12 * kPage, kPage);
-  EXPECT_THAT(split.own.raw, ElementsAre(Run{0, 4 * kPage}));
+  EXPECT_THAT(split.own.raw, ElementsAre(Bytes{0, 4 * kPage}));
   ASSERT_EQ(split.parts.size(), 1u);
   EXPECT_EQ(split.parts[0].rank, 1);
-  EXPECT_THAT(split.parts[0].runs, ElementsAre(Run{4 * kPage, 12 * kPage}));
+  EXPECT_THAT(split.parts[0].runs, ElementsAre(Bytes{4 * kPage, 12 * kPage}));
 }
 
 TEST(CutPartsTest, NoPageIsSentTwice) {
@@ -40,15 +40,15 @@ TEST(CutPartsTest, NoPageIsSentTwice) {
                                      {0, 1, 2}, 100 * kPage, 1);
   ASSERT_EQ(split.parts.size(), 2u);
   EXPECT_THAT(split.parts[0].runs,
-              ElementsAre(Run{2 * kPage, 6 * kPage}, Run{7 * kPage, 8 * kPage}));
-  EXPECT_THAT(split.parts[1].runs, ElementsAre(Run{8 * kPage, 9 * kPage}));
+              ElementsAre(Bytes{2 * kPage, 6 * kPage}, Bytes{7 * kPage, 8 * kPage}));
+  EXPECT_THAT(split.parts[1].runs, ElementsAre(Bytes{8 * kPage, 9 * kPage}));
 }
 
 TEST(CutPartsTest, MetadataOfAnyRankIsTheFirstOnes) {
   RankNotes second;
   second.metadata = {{0, kPage}};
   const SplitCut split = SplitByNode({{}, second}, {0, 1}, kPage, 1);
-  EXPECT_THAT(split.own.metadata, ElementsAre(Run{0, kPage}));
+  EXPECT_THAT(split.own.metadata, ElementsAre(Bytes{0, kPage}));
   EXPECT_THAT(split.parts, IsEmpty());
 }
 
@@ -56,14 +56,14 @@ TEST(CutPartsTest, ASmallPartIsTheFirstRanks) {
   const SplitCut split =
       SplitByNode({{}, Raw({{0, kPage}, {3 * kPage, 4 * kPage}})}, {0, 1}, 9 * kPage, 3 * kPage);
   EXPECT_THAT(split.parts, IsEmpty());
-  EXPECT_THAT(split.own.raw, ElementsAre(Run{0, kPage}, Run{3 * kPage, 4 * kPage}));
+  EXPECT_THAT(split.own.raw, ElementsAre(Bytes{0, kPage}, Bytes{3 * kPage, 4 * kPage}));
 }
 
 TEST(CutPartsTest, PartsEndWithTheFile) {
   const SplitCut split =
       SplitByNode({{}, Raw({{0, 4 * kPage}, {8 * kPage, 9 * kPage}})}, {0, 1}, kPage + 7, 1);
   ASSERT_EQ(split.parts.size(), 1u);
-  EXPECT_THAT(split.parts[0].runs, ElementsAre(Run{0, kPage + 7}));
+  EXPECT_THAT(split.parts[0].runs, ElementsAre(Bytes{0, kPage + 7}));
 }
 
 TEST(CutPartsTest, APlanArrivesAsItWas) {
@@ -80,7 +80,7 @@ TEST(CutPartsTest, APlanArrivesAsItWas) {
   EXPECT_EQ(read->name, "dir/run.h5");
   EXPECT_EQ(read->ticket.after_cuts, 3u);
   EXPECT_EQ(read->parts[1].rank, 4);
-  EXPECT_THAT(read->parts[0].runs, ElementsAre(Run{0, 5}, Run{8, 9}));
+  EXPECT_THAT(read->parts[0].runs, ElementsAre(Bytes{0, 5}, Bytes{8, 9}));
 }
 
 TEST(CutPartsTest, BytesThatAreNoPlanAreRefused) {
