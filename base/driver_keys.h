@@ -41,6 +41,7 @@ inline constexpr auto kDriverKeys = std::to_array<std::string_view>({
     "frame_checksum",
     "metadata",
     "metadata_memory",
+    "parallel_senders",
 });
 
 }  // namespace h5mirror

@@ -16,7 +16,7 @@ extern "C" {
 #endif
 
 /* Plugin and module must come from one build: another number is refused. */
-#define H5M_SESSION_ABI 14u
+#define H5M_SESSION_ABI 15u
 #define H5M_SESSION_SYMBOL "h5mirror_session_api"
 /* Below the plugin's own directory: HDF5 loads every lib*.so in that one while it looks. */
 #define H5M_SESSION_LIBRARY "h5mirror/libh5mirror_session.so"
@@ -88,6 +88,8 @@ typedef struct H5mAttach {
   int adopts_outside_change;
   /* Nonzero: what this open changed before the attach is in the file, which is consistent now. */
   int is_written;
+  /* Nonzero: other processes may bring parts of its cuts (part_ticket). */
+  int takes_parts;
   uint32_t mode_bits;
   const char* server;     /* "" : from the client's own configuration; as for ca and token */
   const char* record_tag; /* in the names of the record and the dirty map; "": the only mirror */
@@ -124,6 +126,35 @@ typedef struct H5mGroupCut {
   const char* const* members;
   size_t member_count;
 } H5mGroupCut;
+
+/* [offset, offset + length_bytes) of a file. */
+typedef struct H5mRange {
+  uint64_t offset;
+  uint64_t length_bytes;
+} H5mRange;
+
+/* The right to bring parts of the next cut of a session; see JoinSession of mirror.proto. Secret.
+ * Other processes get it as it is. */
+typedef struct H5mPartTicket {
+  uint8_t session_id[16];
+  uint8_t join_secret[16];
+  uint64_t token;
+  uint64_t after_cuts;
+} H5mPartTicket;
+
+/* A part of a cut, to be sent. Strings and arrays live during the call. */
+typedef struct H5mPart {
+  int fd;             /* of the local file, which nobody changes meanwhile */
+  const char* name;   /* under the server's root */
+  const char* server; /* "" : from the client's own configuration; as for ca and token */
+  const char* ca;
+  const char* token;
+  enum H5mChecksum checksum;
+  uint32_t timeout_ms;
+  H5mPartTicket ticket;
+  const H5mRange* ranges; /* in order, apart */
+  size_t range_count;
+} H5mPart;
 
 typedef struct H5mStatus {
   enum H5mState state;
@@ -213,6 +244,19 @@ typedef struct H5mSessionApi {
   /* For a local file that others write too, and tell this program of it: returns when no closed cut
    * needs the file's present bytes any more. They are sent, or copied; else the cut is given up. */
   void (*detach_cuts)(H5mSession*);
+  /* The next two are for a cut whose bytes several processes send, of a file that nobody changes
+   * until detach_cuts() or await_sealed() has returned. First: returns when the server has all cuts
+   * before this one, at most as long as detach_cuts(). 0: `ticket` holds. Else: no parts now. */
+  int (*part_ticket)(H5mSession*, H5mPartTicket* ticket);
+  /* Second: a part of `ticket` is over; `is_sent` nonzero: the server has all of it. 0: it is of
+   * the next cut. Else it failed, or the session has another stream by now, and after_write() must
+   * name the ranges. */
+  int (*end_part)(H5mSession*, const H5mPartTicket* ticket, const H5mRange* ranges,
+                  size_t range_count, int is_sent);
+  /* Sends a part, for a session of another process. 0: the server has all of it. Else an errno
+   * value and the reason in `error`; the session must send it then. Nothing of the file is read
+   * after it has returned. Waits at most 5 s, or `timeout_ms` if that is longer, for each frame. */
+  int (*send_part)(const H5mPart* part, char* error, size_t error_size);
   /* A clean close, while the local file is still locked. First step: ends the last cut. */
   void (*seal)(H5mSession*);
   /* Second step: returns when all its bytes were handed over, or the timeout has passed. */

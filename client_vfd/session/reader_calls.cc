@@ -11,6 +11,8 @@
 #include "client_vfd/session/engine.h"
 #include "client_vfd/session/token_reader.h"
 #include "grpcpp/completion_queue.h"
+#include "grpcpp/generic/generic_stub.h"
+#include "grpcpp/impl/codegen/proto_utils.h"
 #include "grpcpp/support/async_stream.h"
 #include "grpcpp/support/async_unary_call.h"
 #include "h5mirror/v1/files.grpc.pb.h"
@@ -18,6 +20,7 @@
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "rpc/agent_socket.h"
 #include "rpc/channel.h"
+#include "rpc/frame_codec.h"
 #include "rpc/mirror_stream.h"
 #include "rpc/reading_channel.h"
 #include "rpc/status.h"
@@ -35,6 +38,19 @@ constexpr absl::Duration kPauseMax = absl::Milliseconds(500);
 constexpr absl::Duration kAgentTimeout = absl::Seconds(2);
 // For a message of digests of a file that the server reads from a slow disk.
 constexpr absl::Duration kDigestTimeout = absl::Seconds(5);
+
+constexpr char kMirrorFile[] = "/h5mirror.v1.Mirror/MirrorFile";
+// What may still be on its way when the last frame of a part was taken: the windows of gRPC and
+// TCP.
+constexpr uint64_t kInFlightBytes = 32 << 20;
+
+// For the answer to a part of `bytes`, whose frames were taken within `took`: the rest must flow,
+// at a quarter of that rate.
+absl::Duration AnswerTimeout(uint64_t bytes, absl::Duration took, absl::Duration timeout) {
+  if (bytes == 0) return timeout;
+  const double rest = static_cast<double>(std::min(bytes, kInFlightBytes));
+  return timeout + took * (4 * rest / static_cast<double>(bytes));
+}
 
 absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
 
@@ -101,6 +117,26 @@ class ReaderCalls::Call {
     const bool finished = Wait(absl::Now() + timeout) != Event::kLate;
     if (!taken.ok()) return taken;
     return event == Event::kLate || !finished ? Late() : rpc::FromGrpc(status);
+  }
+
+  // The messages of a part, and the half-close. `timeout` is for each. `read` fails where a frame
+  // could not be made; the call goes on then.
+  template <typename Stream>
+  Event WritePart(Stream& stream, const PartOfCut& part, absl::Duration timeout,
+                  absl::Status* read) {
+    v1::MirrorFileRequest first;
+    *first.mutable_join() = part.join;
+    absl::StatusOr<std::optional<grpc::ByteBuffer>> frame = rpc::EncodeRequest(first);
+    while (frame.ok() && frame->has_value()) {
+      stream.Write(**frame, tag());
+      const Event event = Wait(absl::Now() + timeout);
+      if (event != Event::kOk) return event;
+      frame = part.next();
+    }
+    *read = frame.status();
+    if (!read->ok()) return Event::kOk;
+    stream.WritesDone(tag());
+    return Wait(absl::Now() + timeout);
   }
 
   grpc::ClientContext& context() { return context_; }
@@ -207,6 +243,46 @@ bool ReaderCalls::FindAgent(const ReaderServer& server, Route* route) {
   absl::MutexLock lock(&mutex_);
   const auto known = peers_.find(Engine::KeyOf(route->options));
   return known == peers_.end() || absl::Now() >= known->second.suspect_until;
+}
+
+absl::Status ReaderCalls::SendPartOnce(const Route& route, absl::Duration timeout,
+                                       const PartOfCut& part, absl::Time* deadline) {
+  grpc::GenericStub stub(route.channel);
+  grpc::Status status;
+  Call call(route);
+  const auto stream = stub.PrepareCall(&call.context(), kMirrorFile, &call.queue());
+  stream->StartCall(call.tag());
+  Call::Event event = call.Wait(*deadline);
+  const absl::Time since = absl::Now();
+  absl::Status read;
+  if (event == Call::Event::kOk) event = call.WritePart(*stream, part, timeout, &read);
+  grpc::ByteBuffer answer;
+  if (event == Call::Event::kOk && read.ok()) {
+    stream->Read(&answer, call.tag());
+    event = call.Wait(absl::Now() + AnswerTimeout(part.bytes, absl::Now() - since, timeout));
+  }
+  if (!read.ok()) call.context().TryCancel();
+  stream->Finish(&status, call.tag());
+  const bool is_late = call.Wait(absl::Now() + timeout) == Call::Event::kLate;
+  H5M_RETURN_IF_ERROR(read);
+  if (is_late || event == Call::Event::kLate) return Late();
+  H5M_RETURN_IF_ERROR(rpc::FromGrpc(status));
+  v1::MirrorFileResponse response;
+  const bool parsed =
+      grpc::SerializationTraits<v1::MirrorFileResponse>::Deserialize(&answer, &response).ok();
+  if (parsed && response.part_taken().bytes() == part.bytes) return absl::OkStatus();
+  return absl::DataLossError("the server has taken another part than was sent");
+}
+
+absl::Status ReaderCalls::SendPart(const ReaderServer& server, const PartOfCut& part,
+                                   absl::Duration timeout) {
+  Route route{server, "", nullptr};
+  H5M_RETURN_IF_ERROR(Begin(&route, &timeout));
+  absl::Time deadline = absl::Now() + timeout;
+  const absl::Status status = SendPartOnce(route, timeout, part, &deadline);
+  route.channel.reset();
+  End(route, status);
+  return status.ok() ? status : rpc::NameServer(route.options, status);
 }
 
 std::string ReaderCalls::AgentFor(const ReaderServer& server) {

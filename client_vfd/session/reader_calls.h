@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -23,7 +24,9 @@
 #include "absl/time/time.h"
 #include "client_vfd/session/reader_server.h"
 #include "grpcpp/channel.h"
+#include "grpcpp/support/byte_buffer.h"
 #include "h5mirror/v1/files.pb.h"
+#include "h5mirror/v1/mirror.pb.h"
 #include "h5mirror/v1/snapshots.pb.h"
 #include "h5mirror/v1/versions.pb.h"
 #include "rpc/block_cache.h"
@@ -62,6 +65,17 @@ class ReaderCalls {
   absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const ReaderServer& server,
                                                     const v1::WaitForCutRequest& request,
                                                     absl::Duration timeout);
+
+  // Sends a part of another process's cut, to the server. In one attempt, as its session sends it
+  // where this fails. `timeout` is for each frame. Nothing is asked of `next` after it has
+  // returned.
+  struct PartOfCut {
+    v1::JoinSession join;
+    uint64_t bytes = 0;  // of all frames
+    // The next frame; unset: there are no more.
+    absl::FunctionRef<absl::StatusOr<std::optional<grpc::ByteBuffer>>()> next;
+  };
+  absl::Status SendPart(const ReaderServer& server, const PartOfCut& part, absl::Duration timeout);
 
   // Files.DigestFile, at the server, never at the agent. `timeout` is for the connection; a message
   // may take 5 s.
@@ -129,6 +143,8 @@ class ReaderCalls {
                                absl::FunctionRef<absl::Status(const Response&)> sink,
                                rpc::CallCanceller* canceller);
 
+  static absl::Status SendPartOnce(const Route& route, absl::Duration timeout,
+                                   const PartOfCut& part, absl::Time* deadline);
   static absl::Status DigestOnce(const Route& route, absl::Duration timeout,
                                  const v1::DigestFileRequest& request, absl::Time* deadline,
                                  rpc::DigestBlocks& blocks, bool* begun);

@@ -24,6 +24,7 @@ Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileRe
       config_(std::move(config)),
       file_(std::move(file)),
       session_id_(host_.RandomId()),
+      join_secret_(config_.takes_parts ? host_.RandomId() : Bytes16{}),
       token_(config_.server.token),
       queue_(config_.remote ? CutQueue::kExact : Changes::kExtentsMax),
       record_(RecordPlace(config_.real_path, config_.record_tag)),
@@ -95,7 +96,7 @@ void Session::CopyOut(Extent extent) {
       return window_.HasRoom(bytes, config_.window_bytes);
     };
     if (!room()) {
-      const bool merged = queue_.MergeTick();
+      const bool merged = MergeTick();
       window_.Hold(queue_.saved_bytes());
       if (merged) continue;
       const auto sent = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -139,10 +140,11 @@ void Session::DetachCuts() {
     if (Await(settled, host_.Now(), config_.linger) == Waited::kSilent) TimeOut();
   }
   while (!fits()) {
-    if (!queue_.MergeTick()) return CutOff("the server takes the data too slowly");
+    if (!MergeTick()) return CutOff("the server takes the data too slowly");
     window_.Hold(queue_.saved_bytes());
   }
   CopyOut({0, kWholeFile});
+  watch_.OnWrite();  // By others, from here on. Only they know when the file is at a cut again.
 }
 
 void Session::AfterWrite(Extent extent, H5mWriteClass write_class) {

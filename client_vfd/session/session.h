@@ -89,6 +89,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
@@ -117,6 +118,7 @@
 #include "client_vfd/session/state/relation.h"
 #include "client_vfd/session/state/standing.h"
 #include "client_vfd/session/state/stream_clock.h"
+#include "client_vfd/session/state/stream_parts.h"
 #include "client_vfd/session/state/succession.h"
 #include "client_vfd/session/state/window_share.h"
 #include "client_vfd/session/stream.h"
@@ -161,9 +163,18 @@ struct SessionConfig {
   bool adopts_outside_change = false;
   // The file already has the program's changes since its open, and is consistent now.
   bool is_written = false;
+  // Other processes may bring parts of its cuts.
+  bool takes_parts = false;
   void (*notify)(void*, const H5mEvent*) = nullptr;
   void (*release)(void*) = nullptr;
   void* context = nullptr;
+};
+
+// The right to bring parts of a session's next cut. Secret.
+struct PartTicket {
+  Bytes16 session_id{};
+  Bytes16 join_secret{};
+  StreamParts::Place place;
 };
 
 // The program's side is called by one thread at a time; the sender thread may be in another call.
@@ -200,6 +211,12 @@ class Session final : public std::enable_shared_from_this<Session>,
   // Returns when no closed cut needs the local file's present bytes any more: they are sent, or
   // copied. Else the cut is given up, and its ranges belong to the next one.
   void DetachCuts();
+  // A part of the next cut that another process sends (session_parts.cc, and part_ticket of
+  // session_api.h). Waits as DetachCuts(). Unset: no parts now.
+  std::optional<PartTicket> TicketForPart();
+  // It is over. False: it failed, or the stream of `place` has gone on or is gone; AfterWrite() it.
+  enum class PartEnd { kSent, kFailed };
+  bool EndPart(const StreamParts::Place& place, const std::vector<Extent>& extents, PartEnd end);
   // A close in four steps.
   void Seal();
   void AwaitSealed();
@@ -395,6 +412,10 @@ class Session final : public std::enable_shared_from_this<Session>,
   void Notify(const char* event, const std::string& detail, bool to_user)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CopyOut(Extent extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // As CutQueue::MergeTick(), where the open cut may become a longer one.
+  bool MergeTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !parts_.is_spoiled() && queue_.MergeTick();
+  }
   void NoteChildren() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t CloseCut(CutKind kind, std::string comment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool LostNewestCut() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -417,6 +438,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   const SessionConfig config_;
   const std::unique_ptr<FileReader> file_;
   const Bytes16 session_id_;
+  const Bytes16 join_secret_;
   Lifetime life_;
 
   absl::Mutex mutex_;
@@ -438,6 +460,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   StreamClock stream_clock_ ABSL_GUARDED_BY(mutex_);
   AskedCut asked_ ABSL_GUARDED_BY(mutex_);
   CutTickets tickets_ ABSL_GUARDED_BY(mutex_);
+  StreamParts parts_ ABSL_GUARDED_BY(mutex_);
   GroupProgress group_ ABSL_GUARDED_BY(mutex_);
   Closing closing_ ABSL_GUARDED_BY(mutex_);
   WriteWatch watch_ ABSL_GUARDED_BY(mutex_);

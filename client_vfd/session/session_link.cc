@@ -112,6 +112,7 @@ grpc::ByteBuffer Session::OpenMessage(const StreamClaim& claim, uint64_t stream)
   if (file_id != Bytes16{}) open.set_file_id(ToByteString(file_id));
   open.set_session_id(ToByteString(session_id_));
   open.set_stream(stream);
+  if (config_.takes_parts) open.set_join_secret(ToByteString(join_secret_));
   // A local file of this path is another one.
   FillOrigin(config_.remote ? RemoteOriginOf(session_id_) : config_.real_path,
              open.mutable_origin());
@@ -155,6 +156,7 @@ void Session::StartStream() {
   const uint64_t stream = link_.Begin(claim, host_.Now());
   stream_clock_.Begin(host_.Now());  // No progress for the program: eight attempts are no answer.
   metadata_.TellAgain();
+  parts_.Begin();
   outbox_.Forget();
   outbox_.Push(OpenMessage(claim, stream), Outbox::Kind::kData);
   TakeNewToken();
@@ -174,6 +176,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
       break;
     case v1::MirrorFileResponse::kCutVisible:
       tickets_.OnVisible(response.cut_visible().seq());
+      parts_.OnVisible();
       base_.OnVisible(response.cut_visible().cut());
       if (life_.released() && tickets_.IsFinalAcked(H5M_ACK_APPLIED)) {
         host_.WakeSuccessors(*this);
@@ -182,6 +185,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
     case v1::MirrorFileResponse::kCutDurable:
       OnDurable(response.cut_durable());
       break;
+    case v1::MirrorFileResponse::kPartTaken:
     case v1::MirrorFileResponse::RESPONSE_NOT_SET:
       break;
   }
@@ -198,6 +202,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
                           host_.Now());
   }
   link_.OnOpened();
+  parts_.OnOpened(opened.token(), opened.takes_parts());
   refused_credential_.reset();
   standing_.OnOpened();
   progress_.OnOpened(host_.Now());

@@ -16,6 +16,7 @@
 #include "client_vfd/api/session_api.h"
 #include "client_vfd/session/c_face.h"
 #include "client_vfd/session/engine.h"
+#include "client_vfd/session/part_module.h"
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/reader_module.h"
 #include "client_vfd/session/session.h"
@@ -84,6 +85,7 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   config.remote = RemoteOf(attach);
   config.mode_bits = ModeWithoutMask(attach.fd, attach.mode_bits);
   config.is_written = attach.is_written != 0;
+  config.takes_parts = attach.takes_parts != 0;
   config.adopts_outside_change = attach.adopts_outside_change != 0;
   config.checksum = attach.checksum == H5M_CHECKSUM_ON ||
                     (attach.checksum == H5M_CHECKSUM_AUTO && !server->loopback);
@@ -223,6 +225,9 @@ constexpr H5mSessionApi kApi = {H5M_SESSION_ABI,
                                 AwaitCut,
                                 SetGroup,
                                 Call<&Session::DetachCuts>,
+                                TicketForPart,
+                                EndPart,
+                                SendPart,
                                 Call<&Session::Seal>,
                                 Call<&Session::AwaitSealed>,
                                 Call<&Session::BeginClose>,

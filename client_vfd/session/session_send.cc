@@ -186,6 +186,7 @@ grpc::ByteBuffer Session::EncodeBarrier(const SendBarrier& barrier) {
   } else if (barrier.end.local) {  // That it is closed, and no file that anybody could find.
     message.mutable_local()->set_size_bytes(static_cast<int64_t>(barrier.end.size_bytes));
   }
+  message.set_part_bytes(parts_.TakeForBarrier());
   if (barrier.end.group) FillGroup(*barrier.end.group, message.mutable_group());
   for (const PageRun& run : metadata_.TakeNews()) {
     message.add_metadata_page(run.page);

@@ -33,6 +33,9 @@ absl::Status CheckOpen(const v1::OpenSession& open) {
     return absl::InvalidArgumentError(
         StrCat("open.intent ", static_cast<int>(open.intent()), " is not one of this protocol"));
   }
+  if (!open.join_secret().empty()) {
+    H5M_RETURN_IF_ERROR(CheckIdSize("open.join_secret", open.join_secret()));
+  }
   if (open.size_bytes() < 0) {
     return absl::InvalidArgumentError(
         StrCat("open.size_bytes ", open.size_bytes(), " is negative"));
@@ -50,6 +53,12 @@ absl::Status CheckOpen(const v1::OpenSession& open) {
   }
   H5M_RETURN_IF_ERROR(CheckWriter(open.writer()));
   return CheckOrigin(open.origin());
+}
+
+absl::Status CheckJoin(const v1::JoinSession& join) {
+  H5M_RETURN_IF_ERROR(store::CheckName(join.name()));
+  H5M_RETURN_IF_ERROR(CheckIdSize("join.session_id", join.session_id()));
+  return CheckIdSize("join.join_secret", join.join_secret());
 }
 
 }  // namespace h5mirror::server

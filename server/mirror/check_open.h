@@ -9,6 +9,8 @@ namespace h5mirror::server {
 
 // kInvalidArgument names the field and the value.
 absl::Status CheckOpen(const v1::OpenSession& open);
+// The same of a `join`.
+absl::Status CheckJoin(const v1::JoinSession& join);
 
 }  // namespace h5mirror::server
 

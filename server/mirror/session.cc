@@ -111,15 +111,19 @@ void Session::OnRequest(const rpc::DecodedRequest& request) {
 
 absl::Status Session::Handle(const rpc::DecodedRequest& request) {
   const auto* message = std::get_if<v1::MirrorFileRequest>(&request);
-  const bool is_open = message != nullptr && message->has_open();
+  const bool is_open = message != nullptr && (message->has_open() || message->has_join());
   if (WantsOpen() != is_open) {
-    return absl::InvalidArgumentError(is_open ? "a second `open` on one stream"
-                                              : "the first message of a stream must be `open`");
+    return absl::InvalidArgumentError(
+        is_open ? "a second `open` on one stream"
+                : "the first message of a stream must be `open` or `join`");
   }
+  if (part_) return HandlePart(request);
   if (message == nullptr) return Write(std::get<rpc::WritesView>(request));
   switch (message->request_case()) {
     case v1::MirrorFileRequest::kOpen:
       return Open(message->open());
+    case v1::MirrorFileRequest::kJoin:
+      return Join(message->join());
     case v1::MirrorFileRequest::kTruncate:
       return Truncate(message->truncate());
     case v1::MirrorFileRequest::kBarrier:
@@ -138,6 +142,7 @@ void Session::OnBadRequest(const absl::Status& status) {
 void Session::OnHalfClose() {
   absl::Status status;
   if (WantsOpen()) status = absl::InvalidArgumentError("the stream ended before its `open`");
+  if (part_) status = FinishPart();
   RequestEnd({store::SessionEnd::kClean, status, /*wait_for_barriers=*/true});
 }
 
@@ -181,6 +186,8 @@ void Session::End(Ending ending) {
     wait_for_barriers_ = ending.wait_for_barriers;
     TellRates();
   }
+  if (!join_secret_.empty()) environment_.memory.RemoveOpen(MemoryKey(), weak_from_this());
+  const absl::MutexLock work(&work_mutex_);  // Writes of parts that are under way come before.
   if (token_ != 0) {
     const absl::Status ended = file_->End(token_, ending.end);
     // kAborted: fenced before, so there is nothing left to end.
@@ -209,6 +216,11 @@ void Session::Send(v1::MirrorFileResponse response) {
 
 void Session::LogEnd(const absl::Status& status) const {
   const std::string how = status.ok() ? "in order" : status.ToString();
+  if (part_) {
+    spdlog::info("part end: file={} peer={} verified={} received={} end: {}", Quoted(name_), peer_,
+                 principal_.name, HumanBytes(part_->bytes), how);
+    return;
+  }
   if (token_ == 0) {
     spdlog::info("session refused: file={} peer={} user={} verified={}: {}", Quoted(name_), peer_,
                  LogValue(writer_.claimed_user()), principal_.name, how);
@@ -326,8 +338,11 @@ absl::Status Session::Open(const v1::OpenSession& open) {
                          ", is being written by ", old_name_writer->Describe()));
   }
   // A file that is there counts already.
-  H5M_RETURN_IF_ERROR(space_.Open(name_, static_cast<uint64_t>(open.size_bytes()),
-                                  open.intent() != v1::INTENT_CONTINUE));
+  {
+    const absl::MutexLock work(&work_mutex_);
+    H5M_RETURN_IF_ERROR(space_.Open(name_, static_cast<uint64_t>(open.size_bytes()),
+                                    open.intent() != v1::INTENT_CONTINUE));
+  }
   auto file = FindFile(open);
   if (absl::IsNotFound(file.status())) {
     return Refuse(
@@ -366,7 +381,10 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
       FromProto(open.origin()),
       {open.mode_bits(), HeadReaderOf(principal_, RightsTo(name_)), OwnerName(principal_)}));
   H5M_ASSIGN_OR_RETURN(info, file_->Info());  // Fencing may have made a cut durable.
-  is_new ? space_.BeginGeneration() : space_.Begin(info.size_bytes);
+  {
+    const absl::MutexLock work(&work_mutex_);
+    is_new ? space_.BeginGeneration() : space_.Begin(info.size_bytes);
+  }
   file_id_ = info.file_id;
   if (environment_.mirrors != nullptr) environment_.mirrors->Connected(name_, file_id_, token_);
 
@@ -386,6 +404,12 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
                LogValue(writer_.program()), principal_.name, v1::Intent_Name(open.intent()),
                v1::Relation_Name(decision.relation), token_);
 
+  if (!open.join_secret().empty()) {
+    join_secret_ = open.join_secret();
+    opened.set_takes_parts(true);
+    environment_.memory.AddOpen(MemoryKey(), weak_from_this());
+  }
+
   absl::MutexLock lock(&mutex_);
   phase_ = Phase::kWriting;
   schedule_.Newest(info.newest_version.version, info.newest_version.server_time);
@@ -401,6 +425,11 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
 
 absl::Status Session::Write(const rpc::WritesView& writes) {
   H5M_RETURN_IF_ERROR(rpc::CheckPayload(writes));
+  const absl::MutexLock work(&work_mutex_);
+  return WriteNow(writes);
+}
+
+absl::Status Session::WriteNow(const rpc::WritesView& writes) {
   closed_cleanly_ = false;
   H5M_RETURN_IF_ERROR(space_.Write(writes.extents));
   H5M_RETURN_IF_ERROR(file_->Write(token_, writes.extents, writes.pieces));
@@ -415,6 +444,7 @@ absl::Status Session::Truncate(const v1::Truncate& truncate) {
     return absl::InvalidArgumentError(
         StrCat("truncate.size_bytes ", truncate.size_bytes(), " is beyond 2^63-1"));
   }
+  const absl::MutexLock work(&work_mutex_);
   closed_cleanly_ = false;
   space_.Truncate(truncate.size_bytes());
   return file_->Truncate(token_, truncate.size_bytes());

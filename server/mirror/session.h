@@ -6,6 +6,9 @@
 //
 // Requests of one session come one at a time (OnRequest, OnHalfClose). The other calls may come
 // from any thread at any time. An end that comes during a request waits until that is done.
+//
+// A stream that begins with `join` is a session without file and lease: it hands its writes to the
+// session that it has joined (session_parts.cc).
 #ifndef H5MIRROR_SERVER_MIRROR_SESSION_H_
 #define H5MIRROR_SERVER_MIRROR_SESSION_H_
 
@@ -157,12 +160,33 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status Refuse(v1::SessionOpened opened, v1::Relation relation, std::string state);
   absl::Status Begin(const v1::OpenSession& open, v1::SessionOpened opened);
   absl::Status Write(const rpc::WritesView& writes);
+  absl::Status WriteNow(const rpc::WritesView& writes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
   absl::Status Truncate(const v1::Truncate& truncate);
   absl::Status KeepAlive(const v1::KeepAlive& keep_alive);
 
+  // ---- session_parts.cc ----
+  // A part that this stream brings to the session `lead`.
+  struct Part {
+    std::shared_ptr<Session> lead;
+    store::Token token = 0;
+    uint64_t after_cuts = 0;
+    uint64_t bytes = 0;
+  };
+  absl::Status Join(const v1::JoinSession& join);
+  absl::Status HandlePart(const rpc::DecodedRequest& request);
+  absl::Status FinishPart();
+  bool IsIdlePart() const;
+  // For the streams that have joined this one. Errors: kAborted, it is not of the next cut.
+  bool MayJoin(const v1::JoinSession& join);
+  absl::Status WritePart(const Part& part, const rpc::WritesView& writes);
+  absl::Status EndPart(const Part& part);
+  bool IsNext(store::Token token, uint64_t after_cuts) const;
+
   // ---- session_cuts.cc ----
   absl::Status Cut(const v1::Barrier& barrier);
-  absl::Status CheckBarrier(const v1::Barrier& barrier) const;
+  absl::Status CutNow(const v1::Barrier& barrier) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_mutex_);
+  absl::Status CheckBarrier(const v1::Barrier& barrier) const
+      ABSL_SHARED_LOCKS_REQUIRED(work_mutex_);
   absl::StatusOr<store::CutRequest> RequestOf(const v1::Barrier& barrier) const;
   void OnDurable(uint64_t seq, absl::StatusOr<store::DurableCut> durable);
   void AnswerDurable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -195,8 +219,13 @@ class Session : public std::enable_shared_from_this<Session> {
   LeaseId lease_ = 0;
   store::SessionId session_id_{};
   v1::Writer writer_;
-  WriterSpace space_;
+  std::string join_secret_;   // empty: no stream may join
+  std::optional<Part> part_;  // set: this stream has joined another
   uint64_t last_seq_ = 0;
+  // Held over each change of the file: joined streams make some. Before mutex_.
+  absl::Mutex work_mutex_;
+  WriterSpace space_ ABSL_GUARDED_BY(work_mutex_);
+  uint64_t part_bytes_ ABSL_GUARDED_BY(work_mutex_) = 0;  // that came whole since the last cut
   // True: no message has come since a clean close. The thread that ends the session reads it, when
   // no request is in hand.
   std::atomic<bool> closed_cleanly_{false};
@@ -216,6 +245,7 @@ class Session : public std::enable_shared_from_this<Session> {
   uint64_t received_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t told_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of these, by TellRates()
   uint64_t cut_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration heard_ ABSL_GUARDED_BY(mutex_);  // of a part: when it came last
   absl::Duration started_;
 };
 

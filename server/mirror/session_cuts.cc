@@ -24,6 +24,10 @@ absl::Status Session::CheckBarrier(const v1::Barrier& barrier) const {
     return absl::InvalidArgumentError(
         StrCat("barrier.size_bytes ", barrier.size_bytes(), " is beyond 2^63-1"));
   }
+  if (barrier.part_bytes() > part_bytes_) {
+    return absl::AbortedError(StrCat("barrier.part_bytes ", barrier.part_bytes(),
+                                     ": of its parts only ", part_bytes_, " bytes came"));
+  }
   H5M_RETURN_IF_ERROR(CheckMetadataPages(barrier));
   if (barrier.has_group()) H5M_RETURN_IF_ERROR(CheckGroup(barrier.group()));
   return CheckComment(barrier.comment());
@@ -42,9 +46,15 @@ absl::StatusOr<store::CutRequest> Session::RequestOf(const v1::Barrier& barrier)
 }
 
 absl::Status Session::Cut(const v1::Barrier& barrier) {
+  const absl::MutexLock work(&work_mutex_);
+  return CutNow(barrier);
+}
+
+absl::Status Session::CutNow(const v1::Barrier& barrier) {
   H5M_RETURN_IF_ERROR(CheckBarrier(barrier));
   H5M_ASSIGN_OR_RETURN(store::CutRequest request, RequestOf(barrier));
   last_seq_ = barrier.seq();
+  part_bytes_ = 0;
   space_.Truncate(static_cast<uint64_t>(barrier.size_bytes()));
   NoteMetadataPages(barrier,
                     file_->metadata());  // Before the cut: its followers may want them.

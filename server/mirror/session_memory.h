@@ -3,6 +3,7 @@
 // - the sessions that began a new generation. A client that resumes one of which no cut survived
 //   must begin it again, and not go on from the old head.
 // - the newest stream of each session, so that a late duplicate is recognized.
+// - the sessions that other streams may join, as long as they are there.
 #ifndef H5MIRROR_SERVER_MIRROR_SESSION_MEMORY_H_
 #define H5MIRROR_SERVER_MIRROR_SESSION_MEMORY_H_
 
@@ -12,6 +13,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string_view>
 
 #include "absl/base/thread_annotations.h"
@@ -22,10 +24,12 @@
 
 namespace h5mirror::server {
 
+class Session;
+
 // A session is known by its caller, its file and its id: a reader of a file sees the id of its
 // writer, so an id alone proves nothing. Rights to the file are checked before.
 //
-// Thread-safe. Of either kind it holds the newest `kept_max` sessions, at least one.
+// Thread-safe. Of the first two it holds the newest `kept_max` sessions, at least one.
 class SessionMemory {
  public:
   // Of fixed size, as names may be long: a digest.
@@ -62,6 +66,27 @@ class SessionMemory {
     return true;
   }
 
+  // Of the streams of a session the last one that was added counts.
+  void AddOpen(const Key& key, std::weak_ptr<Session> session) {
+    absl::MutexLock lock(&mutex_);
+    open_[key] = std::move(session);
+  }
+  std::shared_ptr<Session> FindOpen(const Key& key) const {
+    absl::MutexLock lock(&mutex_);
+    const auto found = open_.find(key);
+    return found == open_.end() ? nullptr : found->second.lock();
+  }
+  // Forgets it, unless a later stream has taken its place.
+  void RemoveOpen(const Key& key, const std::weak_ptr<Session>& session) {
+    absl::MutexLock lock(&mutex_);
+    const auto found = open_.find(key);
+    if (found == open_.end() || found->second.owner_before(session) ||
+        session.owner_before(found->second)) {
+      return;
+    }
+    open_.erase(found);
+  }
+
  private:
   // Forgets the oldest.
   template <typename Value>
@@ -89,6 +114,7 @@ class SessionMemory {
   mutable absl::Mutex mutex_;
   Newest<bool> began_new_ ABSL_GUARDED_BY(mutex_);
   Newest<uint64_t> newest_stream_ ABSL_GUARDED_BY(mutex_);
+  std::map<Key, std::weak_ptr<Session>> open_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::server

@@ -21,6 +21,11 @@ void Session::OnTimer() {
                        absl::DeadlineExceededError("the stream sent no `open`"),
                        /*wait_for_barriers=*/false});
   }
+  if (IsIdlePart()) {
+    return RequestEnd({store::SessionEnd::kLost,
+                       absl::DeadlineExceededError("a part of a cut stopped in the middle"),
+                       /*wait_for_barriers=*/false});
+  }
   std::shared_ptr<store::File> file;
   {
     absl::MutexLock lock(&mutex_);

@@ -113,6 +113,12 @@ constexpr auto kKeys = std::to_array<Key>({
      [](const std::string& v, Config* c) {
        return SetSize(v, 4 << 10, uint64_t{1} << 40, &c->metadata_memory_bytes);
      }},
+    {"parallel_senders",
+     [](const std::string& v, Config* c) {
+       return SetChoice<ParallelSenders>(
+           v, {{"rank0", ParallelSenders::kRank0}, {"node", ParallelSenders::kNode}},
+           &c->parallel_senders);
+     }},
 });
 
 constexpr bool SetsEveryKey() {

@@ -44,6 +44,11 @@ enum class OnOutsideChange {
 // The place of metadata until the next cut.
 enum class MetadataPlace { kFile, kMemory };
 enum class Checksum { kAuto, kOn, kOff };
+// The senders of a file with kMpio.
+enum class ParallelSenders {
+  kRank0,  // it sends for all
+  kNode    // the first rank of each node, what that node's ranks have written
+};
 
 struct Config {
   // HOST[:PORT] or unix:PATH, several with commas; or "embedded"; empty: h5mirror's client defaults
@@ -83,6 +88,7 @@ struct Config {
   Checksum frame_checksum = Checksum::kAuto;
   MetadataPlace metadata = MetadataPlace::kFile;
   uint64_t metadata_memory_bytes = 256 << 20;  // per process, of kMemory
+  ParallelSenders parallel_senders = ParallelSenders::kRank0;
 
   // server=embedded: no server, the history lies beside the file.
   bool IsEmbedded() const { return server == "embedded"; }

@@ -49,6 +49,16 @@ TEST(ConfigTest, EmptyStringGivesDefaults) {
   EXPECT_EQ(config.on_outage, OnOutage::kDegrade);
   EXPECT_EQ(config.on_outside_change, OnOutsideChange::kAdopt);
   EXPECT_EQ(config.bandwidth_bytes_per_second, 0u);
+  EXPECT_EQ(config.parallel_senders, ParallelSenders::kRank0);
+}
+
+TEST(ConfigTest, TheSendersOfAParallelFileAreChosen) {
+  Config config;
+  EXPECT_EQ(MakeConfig("parallel_senders=node", "", &config), std::nullopt);
+  EXPECT_EQ(config.parallel_senders, ParallelSenders::kNode);
+  EXPECT_EQ(MakeConfig("parallel_senders=rank0", "", &config), std::nullopt);
+  EXPECT_EQ(config.parallel_senders, ParallelSenders::kRank0);
+  EXPECT_THAT(ProblemOf("parallel_senders=all"), HasSubstr("parallel_senders=all"));
 }
 
 TEST(ConfigTest, WhoCannotGoOnWithoutAnAnswerWaitsLonger) {

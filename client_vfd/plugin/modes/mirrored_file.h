@@ -68,6 +68,12 @@ class MirroredFile final : public FileBytes, public GroupMember {
   // Since the last cut, the range was written; the file was cut off to `size_bytes`.
   void NoteWritten(uint64_t offset, uint64_t length, H5mWriteClass write_class);
   void NoteSize(uint64_t size_bytes);
+  // Before CutNoted() or SealNoted(): as Mirrors.
+  bool TicketForPart(H5mPartTicket* ticket) const { return mirrors_->TicketForPart(ticket); }
+  bool EndPart(const H5mPartTicket& ticket, const std::vector<H5mRange>& ranges,
+               bool is_sent) const {
+    return mirrors_->EndPart(ticket, ranges, is_sent);
+  }
   // The file is consistent. As Flush(), and returns when the cut needs the file's bytes no more.
   herr_t CutNoted();
   // After a clean close, before AfterClose().

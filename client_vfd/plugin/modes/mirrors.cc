@@ -79,12 +79,6 @@ void OnNotify(void* context, const H5mEvent* event) {
 
 void OnRelease(void* context) { delete static_cast<Speaker*>(context); }
 
-H5mChecksum ToApi(Checksum checksum) {
-  return checksum == Checksum::kAuto ? H5M_CHECKSUM_AUTO
-         : checksum == Checksum::kOn ? H5M_CHECKSUM_ON
-                                     : H5M_CHECKSUM_OFF;
-}
-
 // With on_outage=fail a barrier gives the server the time of one call to come back.
 uint32_t OutageWaitMs(const Config& config) {
   return config.on_outage == OnOutage::kWait   ? config.outage_wait_ms
@@ -105,6 +99,7 @@ H5mAttach AttachOf(const Config& config, const MirrorTarget& target, int fd) {
   attach.adopts_outside_change = config.on_outside_change == OnOutsideChange::kAdopt &&
                                  target.is_locked && target.intent == H5M_EXISTING;
   attach.is_written = target.is_written;
+  attach.takes_parts = target.takes_parts;
   attach.ca = config.ca.c_str();
   attach.token = config.token.c_str();
   attach.comment = config.comment.c_str();
@@ -127,6 +122,12 @@ H5mAttach AttachOf(const Config& config, const MirrorTarget& target, int fd) {
 }
 
 }  // namespace
+
+H5mChecksum ToApi(Checksum checksum) {
+  return checksum == Checksum::kAuto ? H5M_CHECKSUM_AUTO
+         : checksum == Checksum::kOn ? H5M_CHECKSUM_ON
+                                     : H5M_CHECKSUM_OFF;
+}
 
 int BadnessOf(H5mState state) {
   switch (state) {
@@ -279,6 +280,17 @@ void Mirrors::Detach() const {
   for (const Mirror& mirror : mirrors_) {
     if (mirror.session != nullptr) api_->detach_cuts(mirror.session);
   }
+}
+
+bool Mirrors::TicketForPart(H5mPartTicket* ticket) const {
+  H5mSession* const session = mirrors_.size() == 1 ? mirrors_.front().session : nullptr;
+  return session != nullptr && api_->part_ticket(session, ticket) == 0;
+}
+
+bool Mirrors::EndPart(const H5mPartTicket& ticket, const std::vector<H5mRange>& ranges,
+                      bool is_sent) const {
+  H5mSession* const session = mirrors_.front().session;
+  return api_->end_part(session, &ticket, ranges.data(), ranges.size(), is_sent ? 1 : 0) == 0;
 }
 
 void Mirrors::Seal() const {

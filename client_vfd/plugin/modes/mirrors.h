@@ -30,6 +30,8 @@ struct MirrorTarget {
   // True: the changes of this open are in the file already, which is consistent when a session
   // begins.
   bool is_written = false;
+  // True: other processes may bring parts of its cuts.
+  bool takes_parts = false;
   // True: this open holds the file's lock, so no other program has the file open for writing.
   bool is_locked = false;
 };
@@ -66,6 +68,11 @@ class Mirrors {
   void SetCut(const MemberCut* cut) const;
   // By mirror, the newest number of that which is durable.
   std::vector<uint64_t> DurableNumbers() const;
+  // part_ticket and end_part of session_api.h. False: there are no parts now, or never, as there is
+  // more than one mirror.
+  bool TicketForPart(H5mPartTicket* ticket) const;
+  bool EndPart(const H5mPartTicket& ticket, const std::vector<H5mRange>& ranges,
+               bool is_sent) const;
   // Returns when closed cuts need the local file's bytes no more, for a file that others write.
   void Detach() const;
   void Seal() const;
@@ -89,6 +96,8 @@ class Mirrors {
   const H5mSessionApi* api_ = nullptr;
   std::vector<Mirror> mirrors_;
 };
+
+H5mChecksum ToApi(Checksum checksum);
 
 // Writes the line of an unchanged file to the report of `h5mirror exec`: no session was begun.
 void ReportUnchanged(const HostLibrary& host, const std::shared_ptr<const Config>& config,

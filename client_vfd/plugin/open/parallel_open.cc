@@ -129,6 +129,17 @@ FileKey KeyOf(const OpenCall& call) {
   return FileKey{&call.host, status.st_dev, status.st_ino};
 }
 
+// As rank 0 tells the others.
+enum class Sending : int32_t { kNone, kByRank0, kByNode };
+
+// A limit of bandwidth is the file's, and a ticket is one server's.
+Sending SendingOf(const Config& config, const RootMirror* root) {
+  if (root == nullptr) return Sending::kNone;
+  const bool by_node = config.parallel_senders == ParallelSenders::kNode &&
+                       config.Servers().size() == 1 && config.bandwidth_bytes_per_second == 0;
+  return by_node ? Sending::kByNode : Sending::kByRank0;
+}
+
 }  // namespace
 
 std::unique_ptr<DriverFile> OpenParallel(const OpenCall& call, FileFacts& facts,
@@ -156,12 +167,18 @@ std::unique_ptr<DriverFile> OpenParallel(const OpenCall& call, FileFacts& facts,
       left_out = MakeLeftOut(call, layers, *under);
     }
   }
-  int32_t is_mirrored = root != nullptr ? 1 : 0;
-  ranks->Broadcast(&is_mirrored, sizeof is_mirrored);
-  const auto notes = is_mirrored != 0 ? ParallelFile::Notes::kKept : ParallelFile::Notes::kNone;
+  Sending sending = SendingOf(*call.config, root.get());
+  ranks->Broadcast(&sending, sizeof sending);
+  const auto notes =
+      sending != Sending::kNone ? ParallelFile::Notes::kKept : ParallelFile::Notes::kNone;
+  auto senders = sending == Sending::kByNode
+                     ? NodeSenders::Make(*ranks, call.config, call.request.name)
+                     : nullptr;
+  if (root != nullptr && senders != nullptr) root->AllowParts();
   auto file = std::make_unique<ParallelFile>(call.host, std::move(under), KeyOf(call),
                                              std::move(ranks), notes, LinkRootOf(call));
   file->SetRoot(std::move(root));
+  file->SetSenders(std::move(senders));
   file->SetLeftOut(std::move(left_out));
   return file;
 }

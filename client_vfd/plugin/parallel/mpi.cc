@@ -96,6 +96,13 @@ void Ranks::Broadcast(void* bytes, size_t size) const {
   functions_.bcast(bytes, static_cast<int>(size), constants_.byte, 0, comm_);
 }
 
+void Ranks::BroadcastText(std::string* text) const {
+  uint64_t size = text->size();
+  Broadcast(&size, sizeof size);
+  text->resize(size);
+  if (size != 0) Broadcast(text->data(), size);
+}
+
 std::vector<std::string> Ranks::Gather(std::string_view mine) const {
   const int my_size = static_cast<int>(mine.size());
   std::vector<int> sizes(is_root() ? static_cast<size_t>(size_) : 0);

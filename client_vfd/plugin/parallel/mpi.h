@@ -16,7 +16,7 @@
 
 namespace h5mirror::vfd {
 
-// The communicator of a file: the ranks that have opened it together. The last four functions are
+// The communicator of a file: the ranks that have opened it together. The last three functions are
 // collective, so all ranks call them in the same order. MPI errors end the program, as MPI's
 // default is.
 class Ranks {
@@ -36,6 +36,8 @@ class Ranks {
 
   // Rank 0's `bytes` come to all.
   void Broadcast(void* bytes, size_t size) const;
+  // The same of bytes whose number only rank 0 knows; at most 1 GiB.
+  void BroadcastText(std::string* text) const;
   // At rank 0: the bytes of each rank, in the order of ranks; elsewhere empty. At most 1 GiB each.
   std::vector<std::string> Gather(std::string_view mine) const;
 

@@ -122,7 +122,11 @@ bool ParallelFile::Exchange() {
     is_sound = is_sound && !notes.has_failed;
     all.push_back(std::move(notes));
   }
-  if (root_ != nullptr) root_->Note(all);
+  if (senders_ != nullptr) {
+    senders_->Bring(all, root_.get());
+  } else if (root_ != nullptr) {
+    root_->Note(all);
+  }
   return is_sound;
 }
 

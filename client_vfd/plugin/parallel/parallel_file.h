@@ -25,6 +25,7 @@
 #include "client_vfd/plugin/modes/open_files.h"
 #include "client_vfd/plugin/modes/parallel_bytes.h"
 #include "client_vfd/plugin/parallel/mpi.h"
+#include "client_vfd/plugin/parallel/node_senders.h"
 #include "client_vfd/plugin/parallel/noted_pages.h"
 #include "client_vfd/plugin/parallel/root_mirror.h"
 #include "client_vfd/plugin/writes/barrier_detector.h"
@@ -43,6 +44,8 @@ class ParallelFile final : public DriverFile, public ParallelBytes {
   // On rank 0, before the first call of HDF5's: of a file with Notes::kKept, and of one that is
   // left out.
   void SetRoot(std::unique_ptr<RootMirror> root) { root_ = std::move(root); }
+  // On all ranks: rank 0 does not send alone.
+  void SetSenders(std::unique_ptr<NodeSenders> senders) { senders_ = std::move(senders); }
   void SetLeftOut(std::unique_ptr<LeftOutBytes> left_out) { left_out_ = std::move(left_out); }
 
   herr_t Read(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, void* buffer) override;
@@ -81,7 +84,8 @@ class ParallelFile final : public DriverFile, public ParallelBytes {
   // Remembers a failure for rank 0; returns `result`.
   herr_t Noted(herr_t result);
   RankNotes TakeNotes();
-  // At rank 0: hands the notes of all ranks to the mirrors. True: no call of any has failed.
+  // The ranks' notes come to rank 0, and their bytes to its mirrors. At rank 0: hands the notes of
+  // all ranks to the mirrors. True: no call of any has failed.
   bool Exchange();
   herr_t CutTogether();
   void CloseTogether(Moment moment);
@@ -89,6 +93,7 @@ class ParallelFile final : public DriverFile, public ParallelBytes {
   const std::unique_ptr<Ranks> ranks_;
   const Notes notes_;
   const RootPtr link_root_;
+  std::unique_ptr<NodeSenders> senders_;  // null: rank 0 sends all
   std::unique_ptr<RootMirror> root_;
   std::unique_ptr<LeftOutBytes> left_out_;
   NotedPages raw_;

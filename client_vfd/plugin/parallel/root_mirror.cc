@@ -5,8 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace h5mirror::vfd {
+namespace {
+
+// A part costs a stream, and the wait for the cut before.
+constexpr uint64_t kPartBytesMin = 1 << 20;
+
+}  // namespace
 
 RootMirror::~RootMirror() {
   mirror_.reset();
@@ -58,6 +65,44 @@ void RootMirror::Note(const std::vector<RankNotes>& notes) {
         mirror_->NoteWritten(run.offset, std::min(run.end, size) - run.offset, H5M_WRITE_METADATA);
       }
     }
+  }
+}
+
+// A truncate that cuts bytes off must come before all writes, and streams keep no order.
+bool RootMirror::MayHaveParts(const std::vector<RankNotes>& notes,
+                              std::optional<uint64_t> size_bytes) const {
+  return size_bytes && cut_off_bytes_.value_or(*size_bytes) >= *size_bytes &&
+         std::none_of(notes.begin(), notes.end(),
+                      [](const RankNotes& each) { return each.is_incomplete || each.has_failed; });
+}
+
+PartPlan RootMirror::Plan(const std::vector<RankNotes>& notes, const std::vector<int>& senders) {
+  const std::optional<uint64_t> size = SizeBytes();
+  SplitCut split;
+  if (MayHaveParts(notes, size)) split = SplitByNode(notes, senders, *size, kPartBytesMin);
+  if (split.parts.empty()) {
+    Note(notes);
+    return {};
+  }
+  Attach();
+  Note({split.own});
+  PartPlan plan;
+  if (!mirror_->TicketForPart(&plan.ticket)) {
+    for (const CutPart& part : split.parts) NotePart(part);
+    return {};
+  }
+  plan.name = target_.name;
+  plan.parts = std::move(split.parts);
+  return plan;
+}
+
+void RootMirror::EndPart(const H5mPartTicket& ticket, const CutPart& part, bool is_sent) {
+  if (!mirror_->EndPart(ticket, RangesOf(part), is_sent)) NotePart(part);
+}
+
+void RootMirror::NotePart(const CutPart& part) {
+  for (const NotedPages::Run& run : part.runs) {
+    mirror_->NoteWritten(run.offset, run.end - run.offset, H5M_WRITE_RAW);
   }
 }
 

@@ -20,6 +20,7 @@
 #include "client_vfd/plugin/modes/local_file.h"
 #include "client_vfd/plugin/modes/mirrored_file.h"
 #include "client_vfd/plugin/modes/under_file.h"
+#include "client_vfd/plugin/parallel/cut_parts.h"
 #include "client_vfd/plugin/parallel/rank_notes.h"
 
 namespace h5mirror::vfd {
@@ -45,6 +46,13 @@ class RootMirror {
   void AfterTruncate();
   // Takes the writes of all ranks since the last time. Begins the sessions at the first change.
   void Note(const std::vector<RankNotes>& notes);
+  // The same, where other ranks can send a part: notes what rank 0 sends, and returns what the
+  // others are to send. Each part of it comes back by EndPart().
+  PartPlan Plan(const std::vector<RankNotes>& notes, const std::vector<int>& senders);
+  // `is_sent`: the server has the part. Else rank 0 sends it.
+  void EndPart(const H5mPartTicket& ticket, const CutPart& part, bool is_sent);
+  // Before the first change: other ranks may send parts.
+  void AllowParts() { target_.takes_parts = true; }
   // The file is consistent: a cut, as of H5Fflush. -1: the mirror is lost and on_outage=fail.
   herr_t Cut();
   // After the close of the file below. kClean: the last cut is made.
@@ -67,6 +75,9 @@ class RootMirror {
   // Of the file; unset: it cannot be asked.
   std::optional<uint64_t> SizeBytes() const;
   void Attach();
+  void NotePart(const CutPart& part);
+  // Whether the cut that comes may have parts.
+  bool MayHaveParts(const std::vector<RankNotes>& notes, std::optional<uint64_t> size_bytes) const;
 
   const HostLibrary& host_;
   const std::shared_ptr<const Config> config_;

@@ -125,6 +125,8 @@ class CutQueue {
 
   // The program's side, in the order of its calls.
   void AddWrite(Extent extent) { open_.changes.extents.Add(extent); }
+  // A change of the open cut that another process has sent already. No closed cut may wait.
+  void AddHandedOut(Extent extent) { sending_.extents.Add(extent); }
   void Truncate(uint64_t size_bytes);
   // Ends the open cut. A tick ends nothing while too many cuts wait to be sent.
   void Close(CutEnd end);

@@ -371,6 +371,23 @@ TEST(CutQueueTest, WhatWasHandedOutIsTakenBackWithItsCut) {
   EXPECT_FALSE(queue.TakeBack());  // The barrier is gone.
 }
 
+TEST(CutQueueTest, WhatAnotherProcessHasSentIsSentAgainUntilItsBarrierIsDurable) {
+  CutQueue queue;
+  queue.AddWrite({0, 4});
+  queue.AddHandedOut({100, 50});
+  EXPECT_EQ(queue.pending_bytes(), 4u) << "this process sends nothing of it";
+  queue.Close({});
+  EXPECT_TRUE(std::holds_alternative<SendWrites>(queue.Next(1 << 20, 8, 1)));
+  const Work barrier = queue.Next(1 << 20, 8, 1);
+  ASSERT_TRUE(std::holds_alternative<SendBarrier>(barrier));
+  EXPECT_THAT(queue.NotDurable().extents.ToVector(), ElementsAre(Extent{0, 4}, Extent{100, 50}));
+  CutQueue lost = queue;
+  lost.SendAgain();
+  EXPECT_EQ(lost.pending_bytes(), 54u);
+  queue.ForgetDurable(std::get<SendBarrier>(barrier).seq);
+  EXPECT_TRUE(queue.Everything().empty());
+}
+
 TEST(CutQueueTest, NothingIsTakenBackThatTheFileNoLongerHolds) {
   CutQueue queue;
   queue.AddWrite({0, 100});

@@ -32,10 +32,26 @@ class Hosts:
         self._where = ["--mca", "plm_rsh_agent", agent, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", between,
                        "--mca", "oob_tcp_if_include", between, "--host"]
         self._addresses = first, second
+        self.of_rank = []  # before the program
 
     def words(self, count: int) -> list:
         first, second = self._addresses
         return [*self._where, f"{first}:1,{second}:{count - 1}"]
+
+
+class Nodes:
+    """Nodes of `per_node` ranks each, told apart by their host names: all of them are this machine."""
+
+    def __init__(self, directory, per_node: int = 2):
+        wrapper = directory / "on_node"
+        wrapper.write_text(f"#!/bin/sh\nNODE=node$((OMPI_COMM_WORLD_RANK / {per_node})) exec unshare --uts "
+                           "sh -c 'hostname \"$NODE\"; exec \"$@\"' sh \"$@\"\n")
+        wrapper.chmod(0o755)
+        self.before = []
+        self.of_rank = [wrapper]
+
+    def words(self, _count: int) -> list:
+        return []
 
 
 class Ranks:
@@ -45,7 +61,7 @@ class Ranks:
     """
 
     def __init__(self, site, count: int, *, config: str | None = None, connector: str = "h5mirror drivers=all",
-                 columns: int = COLUMNS, hosts: Hosts | None = None, **more):
+                 columns: int = COLUMNS, hosts: Hosts | Nodes | None = None, **more):
         self.site, self.count = site, count
         env = site.env(config if config is not None else site.config(), **more)
         env["LD_LIBRARY_PATH"] = str(LIBRARY)
@@ -53,7 +69,7 @@ class Ranks:
             env[name] = "1"
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # Its sockets have short names only.
         command = [*(hosts.before if hosts else []), shutil.which("mpirun.openmpi"), "--oversubscribe",
-                   *(hosts.words(count) if hosts else []), "-n", count, PROGRAM, columns]
+                   *(hosts.words(count) if hosts else []), "-n", count, *(hosts.of_rank if hosts else []), PROGRAM, columns]
         if config is not None:
             del env["HDF5_DRIVER"]
             command.append(config)

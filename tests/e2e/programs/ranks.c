@@ -11,6 +11,7 @@
  *                         collectively; the attribute "step" counts
  *   own                   the same, each rank by itself
  *   seen                  the same, with HDF5's selection I/O off
+ *   blocks N              "blocks" is N everywhere; each rank writes 2 MiB of its own, collectively
  *   zip NAME              a dataset with a filter, written collectively
  *   link FILE             the first open file leads to another one, as its group "away"
  *   through               each opens that group, and writes an attribute of the other file
@@ -28,6 +29,7 @@
 
 #define ROWS 4 /* of a rank in a step */
 #define FILES 4
+#define BLOCK (1 << 19) /* elements of a rank */
 #define LINE 512
 
 static int rank, ranks, columns;
@@ -135,6 +137,31 @@ static int StepAll(H5FD_mpio_xfer_t how, H5D_selection_io_mode_t selection_io) {
   return failed;
 }
 
+static int Blocks(hid_t file, int value) {
+  int size, my_rank;
+  MPI_Comm_size(together, &size);
+  MPI_Comm_rank(together, &my_rank);
+  const hsize_t all[2] = {(hsize_t)size, BLOCK};
+  if (H5Lexists(file, "blocks", H5P_DEFAULT) == 0) {
+    hid_t space = H5Screate_simple(2, all, NULL);
+    H5Dclose(
+        H5Dcreate2(file, "blocks", H5T_NATIVE_INT, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+    H5Sclose(space);
+  }
+  hid_t transfer = H5Pcreate(H5P_DATASET_XFER);
+  H5Pset_dxpl_mpio(transfer, H5FD_MPIO_COLLECTIVE);
+  const hsize_t start[2] = {(hsize_t)my_rank, 0}, stride[2] = {1, 1}, count[2] = {1, BLOCK};
+  const int failed = WritePart(file, "blocks", start, stride, count, value, transfer);
+  H5Pclose(transfer);
+  return failed;
+}
+
+static int BlocksOfAll(int value) {
+  int failed = 0;
+  for (int i = 0; i < file_count; ++i) failed |= Blocks(files[i], value);
+  return failed;
+}
+
 static int Zip(const char* name) {
   int size;
   MPI_Comm_size(together, &size);
@@ -195,6 +222,7 @@ static int Obey(const char* word, const char* rest) {
     return StepAll(H5FD_MPIO_INDEPENDENT, H5D_SELECTION_IO_MODE_DEFAULT);
   }
   if (strcmp(word, "seen") == 0) return StepAll(H5FD_MPIO_COLLECTIVE, H5D_SELECTION_IO_MODE_OFF);
+  if (strcmp(word, "blocks") == 0) return BlocksOfAll(atoi(rest));
   if (strcmp(word, "zip") == 0) return Zip(rest);
   if (strcmp(word, "link") == 0) return Link(rest);
   if (strcmp(word, "through") == 0) return Through();
