@@ -280,8 +280,9 @@ ExitCode StopAll(const Config& config, MirrorServer& server, Cluster& cluster) {
                  closed.ToString());
     StopEarly();
   }
-  // A server that has just been killed may have to be waited for.
-  if (const absl::Status drained = cluster.Drain(RestOfStop(config, begun_at)); !drained.ok()) {
+  // A short stop_timeout is for calls: the registry has to be asked a few times in any case.
+  const absl::Duration left = std::max(RestOfStop(config, begun_at), kCloseGrace);
+  if (const absl::Status drained = cluster.Drain(left); !drained.ok()) {
     spdlog::warn("stopped before the cells were given away, other servers take them: {}",
                  ToStd(drained.message()));
     StopEarly();
