@@ -25,6 +25,7 @@ class CephEnv final : public MountedEnv, public KnowsBootTime {
   }
   std::optional<BootTime> SinceBoot() override;
   std::string SessionName() const override { return mount_->session_name(); }
+  SessionIdentity Session() const override { return mount_->session(); }
 
   CephMount& mount() { return *mount_; }
 

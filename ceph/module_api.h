@@ -17,6 +17,12 @@ namespace h5mirror::ceph {
 // Told once that this client is fenced, as Fence::Listener.
 using FencedListener = std::function<void(const std::string& why)>;
 
+// What a server that takes over fences.
+struct SessionIdentity {
+  std::string uuid;       // by which the MDS ends it
+  std::string addresses;  // as ceph_getaddrs() tells them; empty: it does not
+};
+
 // One mount of CephFS. Must outlive its trees, files and locks.
 //
 // OpenTree() takes the root's own URL, or a path below it, as "/x" for PATH/x.
@@ -24,6 +30,7 @@ class MountedEnv : public Env {
  public:
   // For the log: the session's uuid and address, by which an operator or another server can end it.
   virtual std::string SessionName() const = 0;
+  virtual SessionIdentity Session() const = 0;
 };
 
 struct ModuleApi {

@@ -28,7 +28,7 @@ std::string NewUuid() {
 
 std::string AddressOf(ceph_mount_info* mount) {
   char* text = nullptr;
-  if (ceph_getaddrs(mount, &text) < 0 || text == nullptr) return "an unknown address";
+  if (ceph_getaddrs(mount, &text) < 0 || text == nullptr) return "";
   std::string address(text);
   std::free(text);
   return address;
@@ -93,8 +93,13 @@ absl::Status CephMount::Begin() {
     return ErrnoToStatus(-mounted, what);
   }
   is_mounted_ = true;
-  session_name_ = StrCat("session ", uuid, " at ", AddressOf(mount_));
+  session_ = {uuid, AddressOf(mount_)};
   return absl::OkStatus();
+}
+
+std::string CephMount::session_name() const {
+  return StrCat("session ", session_.uuid, " at ",
+                session_.addresses.empty() ? "an unknown address" : session_.addresses);
 }
 
 CephMount::~CephMount() {

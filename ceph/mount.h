@@ -43,7 +43,9 @@ class CephMount {
   ceph_mount_info* get() const { return mount_; }
   const UserPerm* perms() const { return ceph_mount_perms(mount_); }
   const RootUrl& url() const { return url_; }
-  const std::string& session_name() const { return session_name_; }
+  // "session UUID at ADDRESS"
+  std::string session_name() const;
+  const SessionIdentity& session() const { return session_; }
   // The name below each directory that holds its snapshots.
   const std::string& snapshot_name() const { return snapshot_name_; }
   Fence& fence() { return fence_; }
@@ -70,7 +72,7 @@ class CephMount {
   PauseWatch pauses_;
   ceph_mount_info* mount_ = nullptr;
   bool is_mounted_ = false;
-  std::string session_name_;
+  SessionIdentity session_;
   std::string snapshot_name_;
   absl::Mutex mutex_;
   bool stops_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,6 +1,7 @@
 #include "cluster/claims.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -63,8 +64,26 @@ size_t PlaceOf(const std::string& cell, const std::string& id, const ClusterView
       }));
 }
 
+bool Overlap(std::string_view cell, std::string_view other) {
+  if (cell.size() > other.size()) std::swap(cell, other);
+  return other.starts_with(cell) &&
+         (cell.empty() || other.size() == cell.size() || other[cell.size()] == '/');
+}
+
+absl::Status CheckApart(const ClusterView& view, const std::string& cell) {
+  for (const auto& [other, record] : view.cells) {
+    if (other == cell || !Overlap(cell, other)) continue;
+    return absl::FailedPreconditionError(
+        StrCat("the cells \"", cell, "\" and \"", other, "\" lie in each other"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CreateCell(Registry& registry, const std::string& cell) {
   H5M_RETURN_IF_ERROR(CheckCellDirectory(cell));
+  H5M_ASSIGN_OR_RETURN(RegistryView texts, registry.ReadAll());
+  H5M_ASSIGN_OR_RETURN(const ClusterView view, DecodeView(std::move(texts)));
+  H5M_RETURN_IF_ERROR(CheckApart(view, cell));
   CellRecord record;
   record.seq = 1;
   record.is_clean = true;

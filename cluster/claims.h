@@ -31,8 +31,16 @@ size_t PlaceOf(const std::string& cell, const std::string& id, const ClusterView
 // Makes a free cell of a directory. The servers find it at their next look.
 // Errors: kInvalidArgument  it cannot be a cell.
 //         kAlreadyExists    it is one.
+//         kFailedPrecondition  it lies in a cell, or a cell lies in it: two stores would find the
+//                              files of the inner one. Of two servers that make such a pair at
+//                              once, both may succeed; CheckApart() finds it.
 //         kUnavailable      unknown; may be repeated.
 absl::Status CreateCell(Registry& registry, const std::string& cell);
+
+// Whether one of the two is, or lies in, the other one.
+bool Overlap(std::string_view cell, std::string_view other);
+// kFailedPrecondition names a cell of `view` that overlaps with `cell`, another one.
+absl::Status CheckApart(const ClusterView& view, const std::string& cell);
 
 }  // namespace h5mirror::cluster
 

@@ -108,5 +108,22 @@ TEST(ClaimsTest, ACellIsMadeOnce) {
   EXPECT_EQ(*view->FindCell("x/y"), (CellRecord{CellState::kFree, "", 0, 0, 1, true}));
 }
 
+TEST(ClaimsTest, CellsDoNotLieInEachOther) {
+  EXPECT_TRUE(Overlap("x", "x/y"));
+  EXPECT_TRUE(Overlap("x/y", "x"));
+  EXPECT_TRUE(Overlap("", "x"));
+  EXPECT_FALSE(Overlap("x", "x-y"));
+  EXPECT_FALSE(Overlap("x/y", "x/z"));
+  MemoryRegistry registry;
+  ASSERT_TRUE(CreateCell(registry, "x/y").ok());
+  for (const char* cell : {"", "x", "x/y/z"}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(CreateCell(registry, cell))) << cell;
+  }
+  EXPECT_TRUE(CreateCell(registry, "x/z").ok());
+  const auto view = DecodeView(*registry.ReadAll());
+  EXPECT_TRUE(CheckApart(*view, "x/y").ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(CheckApart(*view, "x")));
+}
+
 }  // namespace
 }  // namespace h5mirror::cluster

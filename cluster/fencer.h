@@ -17,10 +17,11 @@ struct FenceTarget {
   uint64_t epoch = 0;
   std::string session;
   std::vector<std::string> addresses;
+  std::vector<std::string> mounts = {};  // more sessions, as ServerRecord::mounts
 };
 
 inline FenceTarget TargetOf(const std::string& id, const ServerRecord& record) {
-  return {id, record.epoch, record.session, record.addresses};
+  return {id, record.epoch, record.session, record.addresses, record.mounts};
 }
 
 // Thread-safe. The form for Ceph is behind cluster/rados_api.h.

@@ -1,5 +1,6 @@
 #include "cluster/member.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -7,6 +8,15 @@
 
 namespace h5mirror::cluster {
 namespace {
+
+// A change that others make meanwhile, a beat or a claim, costs a try.
+constexpr int kMountTriesMax = 5;
+
+// Of two records of one life: states and mounts only grow.
+bool IsLater(const ServerRecord& record, const ServerRecord& than) {
+  return record.state >= than.state && record.mounts.size() >= than.mounts.size() &&
+         !(record == than);
+}
 
 absl::Status LookAgain(std::string_view why) {
   return absl::UnavailableError(StrCat("the registry is to be read again: ", why));
@@ -75,7 +85,7 @@ absl::Status Member::TakeOwnText(const std::optional<std::string>& text) {
     // Others set a record to dead and fenced only. A read may have looked before a change of ours
     // that is known by now.
     if (is_this_life && found->state <= ServerState::kGone) {
-      if (found->state > record_.state) record_ = *found;
+      if (IsLater(*found, record_)) record_ = *found;
       return absl::OkStatus();
     }
   }
@@ -161,28 +171,50 @@ absl::Status Member::Beat() {
   return LookAgain("a beat was not taken");
 }
 
-absl::Status Member::SetState(ServerState state) {
-  H5M_RETURN_IF_ERROR(over());
-  ServerRecord before;
-  {
-    absl::MutexLock lock(&mutex_);
-    before = record_;
-  }
-  if (before.epoch == 0) return LookAgain("this server has not joined yet");
-  if (before.state >= state) return absl::OkStatus();
-  ServerRecord after = before;
-  after.state = state;
+absl::StatusOr<ServerRecord> Member::OwnRecord() const {
+  absl::MutexLock lock(&mutex_);
+  if (!over_.ok()) return over_;
+  if (record_.epoch == 0) return LookAgain("this server has not joined yet");
+  return record_;
+}
+
+absl::Status Member::Change(const ServerRecord& before, const ServerRecord& after) {
   const absl::Status set =
       registry_.CompareAndSet({{server_name_, Encode(before)}}, {{server_name_, Encode(after)}});
   if (absl::IsAborted(set)) {
     H5M_RETURN_IF_ERROR(Confirm());
-    absl::MutexLock lock(&mutex_);
-    return record_.state >= state ? absl::OkStatus() : LookAgain("its state was not taken");
+    return set;
   }
   if (!set.ok()) return Translate(set);
   absl::MutexLock lock(&mutex_);
-  record_ = after;
+  if (IsLater(after, record_)) record_ = after;
   return absl::OkStatus();
+}
+
+absl::Status Member::SetState(ServerState state) {
+  H5M_ASSIGN_OR_RETURN(const ServerRecord before, OwnRecord());
+  if (before.state >= state) return absl::OkStatus();
+  ServerRecord after = before;
+  after.state = state;
+  const absl::Status set = Change(before, after);
+  if (!absl::IsAborted(set)) return set;
+  absl::MutexLock lock(&mutex_);
+  return record_.state >= state ? absl::OkStatus() : LookAgain("its state was not taken");
+}
+
+absl::Status Member::AddMount(const std::string& session,
+                              const std::vector<std::string>& addresses) {
+  for (int tries = 0; tries < kMountTriesMax; ++tries) {
+    H5M_ASSIGN_OR_RETURN(const ServerRecord before, OwnRecord());
+    const auto& mounts = before.mounts;
+    if (std::find(mounts.begin(), mounts.end(), session) != mounts.end()) return absl::OkStatus();
+    ServerRecord after = before;
+    after.mounts.push_back(session);
+    after.addresses.insert(after.addresses.end(), addresses.begin(), addresses.end());
+    const absl::Status set = Change(before, after);
+    if (!absl::IsAborted(set)) return set;
+  }
+  return LookAgain("its mount was not taken");
 }
 
 absl::Status Member::Confirm() {

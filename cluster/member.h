@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
 #include "cluster/ack_guard.h"
@@ -48,6 +49,10 @@ class Member {
   // Opens the guard for a while, if the registry takes the beat.
   absl::Status Beat();
 
+  // Adds a further client of this server in Ceph to its record, so that others fence it too. To be
+  // called before that client writes anything. OK: the registry has it. By any thread.
+  absl::Status AddMount(const std::string& session, const std::vector<std::string>& addresses);
+
   // Sets the own record to draining or gone; OK where it is so, or further, already.
   absl::Status SetState(ServerState state);
 
@@ -71,6 +76,10 @@ class Member {
  private:
   // Takes the own record as the registry has it or had it; ends this server if others changed it.
   absl::Status TakeOwnText(const std::optional<std::string>& text);
+  // Sets the own record to `after` where it is `before`. kAborted: it is another one, and read.
+  absl::Status Change(const ServerRecord& before, const ServerRecord& after);
+  // The own record. kUnavailable: it has not joined. kInternal: it is over.
+  absl::StatusOr<ServerRecord> OwnRecord() const;
   // Reads record and beat, after an answer that was lost.
   absl::Status Learn();
   // Of a result of the registry: what callers get.

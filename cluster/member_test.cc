@@ -209,5 +209,33 @@ TEST_F(MemberTest, ADeadServerDoesNotDrain) {
   EXPECT_EQ(Record().state, ServerState::kDead);
 }
 
+TEST_F(MemberTest, AFurtherMountIsInTheRecordBeforeItWrites) {
+  EXPECT_TRUE(absl::IsUnavailable(member_.AddMount("m-1", {"v2:10.0.0.1:0/6"})));
+  Join();
+  ASSERT_TRUE(member_.AddMount("m-1", {"v2:10.0.0.1:0/6"}).ok());
+  ASSERT_TRUE(member_.AddMount("m-1", {"v2:10.0.0.1:0/6"}).ok());
+  EXPECT_EQ(Record().mounts, std::vector<std::string>{"m-1"});
+  EXPECT_EQ(Record().addresses, (std::vector<std::string>{"v2:10.0.0.1:0/5", "v2:10.0.0.1:0/6"}));
+  EXPECT_TRUE(member_.Beat().ok());
+  ASSERT_TRUE(member_.SetState(ServerState::kDraining).ok());
+  EXPECT_EQ(Record().mounts.size(), 1u);
+}
+
+TEST_F(MemberTest, AMountWhoseAnswerIsLostDoesNotEndTheBeats) {
+  Join();
+  registry_.LoseNextAnswer();
+  EXPECT_TRUE(absl::IsUnavailable(member_.AddMount("m-1", {"v2:10.0.0.1:0/6"})));
+  EXPECT_EQ(Record().mounts.size(), 1u);
+  EXPECT_TRUE(absl::IsUnavailable(member_.Beat())) << "it learns of the record";
+  EXPECT_TRUE(member_.Beat().ok());
+}
+
+TEST_F(MemberTest, AServerThatWasGivenUpMountsNothing) {
+  Join();
+  SetState(ServerState::kDead);
+  EXPECT_TRUE(absl::IsInternal(member_.AddMount("m-1", {})));
+  EXPECT_FALSE(guard_.is_open());
+}
+
 }  // namespace
 }  // namespace h5mirror::cluster

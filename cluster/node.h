@@ -103,6 +103,11 @@ class Node {
   // it.
   void End(const absl::Status& why);
 
+  // Member::AddMount(); for CellHost::Open().
+  absl::Status AddMount(const std::string& session, const std::vector<std::string>& addresses) {
+    return member_.AddMount(session, addresses);
+  }
+
   NodePhase phase() const;
   // To be asked before each answer.
   AckGuard& guard() { return guard_; }

@@ -92,6 +92,8 @@ class Fields {
     }
   }
 
+  bool Has(const char* name) const { return Find(name) != nullptr; }
+
   absl::Status status() const {
     if (is_good_) return absl::OkStatus();
     return absl::DataLossError(StrCat("the registry has a text of another form: ", text_));
@@ -137,11 +139,13 @@ bool IsOver(ServerState state) {
 }
 
 std::string Encode(const ServerRecord& record) {
-  return Dump({{"epoch", record.epoch},
+  Json json = {{"epoch", record.epoch},
                {"state", WordOf(record.state, kServerStates)},
                {"listen", record.listen},
                {"session", record.session},
-               {"addresses", record.addresses}});
+               {"addresses", record.addresses}};
+  if (!record.mounts.empty()) json["mounts"] = record.mounts;
+  return Dump(json);
 }
 
 std::string Encode(const BeatRecord& record) {
@@ -165,6 +169,7 @@ absl::StatusOr<ServerRecord> DecodeServer(std::string_view text) {
   fields.Take("listen", &record.listen);
   fields.Take("session", &record.session);
   fields.Take("addresses", &record.addresses);
+  if (fields.Has("mounts")) fields.Take("mounts", &record.mounts);
   H5M_RETURN_IF_ERROR(fields.status());
   return record;
 }

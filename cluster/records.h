@@ -32,6 +32,8 @@ struct ServerRecord {
   std::string listen;                  // its address for clients, "host:port"
   std::string session;                 // the uuid of its session in CephFS; empty where it has none
   std::vector<std::string> addresses;  // in Ceph, of all of its clients: what is fenced
+  // The uuids of further sessions in CephFS, one for each cell that it opened.
+  std::vector<std::string> mounts = {};
 
   bool operator==(const ServerRecord&) const = default;
 };

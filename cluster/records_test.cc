@@ -10,7 +10,12 @@ namespace {
 using ::testing::HasSubstr;
 
 ServerRecord SomeServer() {
-  return {7, ServerState::kDraining, "h:5", "1-2", {"v2:10.0.0.1:0/5", "v2:10.0.0.1:0/6"}};
+  return {7,
+          ServerState::kDraining,
+          "h:5",
+          "1-2",
+          {"v2:10.0.0.1:0/5", "v2:10.0.0.1:0/6"},
+          {"3-4", "5-6"}};
 }
 
 TEST(RecordsTest, WhatIsEncodedIsDecoded) {

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "rpc/elsewhere.h"
 
 namespace h5mirror::rpc {
 namespace {
@@ -29,7 +30,7 @@ std::string Cut(std::string_view message) {
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      Cut(Printable(ToStd(status.message()))));
+                      Cut(Printable(ToStd(status.message()))), DetailsOf(status));
 }
 
 bool IsTooOften(const absl::Status& status) {
@@ -41,8 +42,10 @@ absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   const int code = static_cast<int>(status.error_code());
   const bool known = code > 0 && code <= static_cast<int>(absl::StatusCode::kUnauthenticated);
-  return absl::Status(known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown,
-                      Printable(status.error_message()));
+  absl::Status translated(known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown,
+                          Printable(status.error_message()));
+  TakeDetails(status.error_details(), translated);
+  return translated;
 }
 
 }  // namespace h5mirror::rpc

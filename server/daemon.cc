@@ -20,6 +20,7 @@
 #include "onion_store/store.h"
 #include "server/door/front_door.h"
 #include "server/mirror_server.h"
+#include "server/open_cluster.h"
 #include "server/root_env.h"
 #include "server/settings/logging.h"
 #include "server/settings/memory.h"
@@ -68,6 +69,15 @@ std::string_view WayOut(ExitCode code) {
   spdlog::default_logger_raw()->flush();
   sd_notify(0, "STOPPING=1\nSTATUS=fenced off from the root");
   _Exit(static_cast<int>(ExitCode::kFenced));
+}
+
+// Other servers have taken over, or are about to.
+[[noreturn]] void StopGivenUp(const absl::Status& why) {
+  spdlog::critical("given up: {}. Nothing that was acked is lost. Stopping at once",
+                   ToStd(why.message()));
+  spdlog::default_logger_raw()->flush();
+  sd_notify(0, "STOPPING=1\nSTATUS=the cluster has gone on without this server");
+  _Exit(static_cast<int>(ExitCode::kGivenUp));
 }
 
 ExitCode CodeOfRootError(const absl::Status& status) {
@@ -226,24 +236,57 @@ void StopEarlyAfter(absl::Duration patience) {
   }).detach();
 }
 
-ExitCode StopAll(const Config& config, MirrorServer& server, store::Store& store) {
-  SystemClock clock;
-  const absl::Duration deadline = clock.Monotonic() + config.stop_timeout;
+// Ends all calls. False: not within stop_timeout.
+bool StopServing(const Config& config, MirrorServer& server) {
   const absl::Status served = server.Stop(config.stop_timeout);
   if (!served.ok()) {
     spdlog::warn("stop_timeout = {} has passed: {}; stopping without them",
                  HumanDuration(config.stop_timeout), ToStd(served.message()));
     StopEarlyAfter(kCloseGrace);
   }
-  const absl::Duration left = std::max(deadline - clock.Monotonic(), absl::Seconds(1));
+  return served.ok();
+}
+
+// For the rest of stop_timeout, which began at `begun_at`.
+absl::Duration RestOfStop(const Config& config, absl::Duration begun_at) {
+  return std::max(begun_at + config.stop_timeout - SystemClock().Monotonic(), absl::Seconds(1));
+}
+
+ExitCode StopAll(const Config& config, MirrorServer& server, store::Store& store) {
+  const absl::Duration begun_at = SystemClock().Monotonic();
+  const bool is_served = StopServing(config, server);
+  const absl::Duration left = RestOfStop(config, begun_at);
   const absl::Status status = store.Close(left);
   LogNotices(store);
   if (!status.ok()) {
     spdlog::warn("stopped before the work in hand was done, the next start finishes it: {}",
                  status.ToString());
   }
-  if (!served.ok()) StopEarly();
+  if (!is_served) StopEarly();
   if (!status.ok()) return ExitCode::kStoppedEarly;
+  spdlog::info("stopped");
+  return ExitCode::kOk;
+}
+
+// The cells go to other servers, in order: when no call is in hand, each store is closed, and only
+// then its cell is free. Where that fails, the process ends as it is, and the others fence it.
+ExitCode StopAll(const Config& config, MirrorServer& server, Cluster& cluster) {
+  const absl::Duration begun_at = SystemClock().Monotonic();
+  if (!StopServing(config, server)) StopEarly();
+  const absl::Status closed = cluster.store().Close(RestOfStop(config, begun_at));
+  LogNotices(cluster.store());
+  if (!closed.ok()) {
+    spdlog::warn("stopped before the work in hand was done, the next owner finishes it: {}",
+                 closed.ToString());
+    StopEarly();
+  }
+  // A short stop_timeout is for calls: the registry has to be asked a few times in any case.
+  const absl::Duration left = std::max(RestOfStop(config, begun_at), kCloseGrace);
+  if (const absl::Status drained = cluster.Drain(left); !drained.ok()) {
+    spdlog::warn("stopped before the cells were given away, other servers take them: {}",
+                 ToStd(drained.message()));
+    StopEarly();
+  }
   spdlog::info("stopped");
   return ExitCode::kOk;
 }
@@ -277,19 +320,39 @@ void LogStart(const Config& config, const MirrorServer& server) {
   for (const std::string& warning : WarningsOf(config)) spdlog::warn("{}", warning);
 }
 
-}  // namespace
+// A server that listens, or the exit code of the failure, which is logged.
+absl::StatusOr<std::unique_ptr<MirrorServer>> Listen(const Config& config, store::Store& store,
+                                                     Clock& clock, Env& env,
+                                                     const std::filesystem::path& port_file,
+                                                     ExitCode* code) {
+  auto server = MirrorServer::Start(config, store, clock, env);
+  if (!server.ok()) {
+    spdlog::error("{}", ToStd(server.status().message()));
+    *code = absl::IsUnavailable(server.status()) ? ExitCode::kCannotListen : ExitCode::kUsage;
+    return server;
+  }
+  if (const absl::Status status = WritePortFile(port_file, config, **server); !status.ok()) {
+    spdlog::error("--port-file: {}", ToStd(status.message()));
+    *code = ExitCode::kUsage;
+    return status;
+  }
+  LogStart(config, **server);
+  return server;
+}
 
-ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
+void WaitAndTell(const Config& config, const std::filesystem::path& config_file,
+                 MirrorServer& server) {
+  sd_notify(0, "READY=1");
+  const int number = WaitForStop(config, config_file, server);
+  sd_notify(0, "STOPPING=1\nSTATUS=finishing the work in hand");
+  spdlog::info("signal {}: finishing the work in hand, at most {}", number,
+               HumanDuration(config.stop_timeout));
+  StopAtOnceOnSignal();
+}
+
+// One server, and one store.
+ExitCode ServeRoot(const Config& config, const std::filesystem::path& port_file,
                    const std::filesystem::path& config_file) {
-  if (const absl::Status status = StartLogging(config); !status.ok()) {
-    spdlog::error("{}", ToStd(status.message()));
-    return ExitCode::kUsage;
-  }
-  if (const absl::Status status = CheckNamedThings(config); !status.ok()) {
-    spdlog::error("{}", ToStd(status.message()));
-    return ExitCode::kUsage;
-  }
-  RaiseDescriptorLimit();
   auto root = RootEnv::Open(config, StopFenced);
   if (!root.ok()) {
     spdlog::error("{}", ToStd(root.status().message()));
@@ -303,24 +366,48 @@ ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
     return code;
   }
   StoreClock clock(**store);
-  auto server = MirrorServer::Start(config, **store, clock, root->env());
-  if (!server.ok()) {
-    spdlog::error("{}", ToStd(server.status().message()));
-    return absl::IsUnavailable(server.status()) ? ExitCode::kCannotListen : ExitCode::kUsage;
+  ExitCode code = ExitCode::kFailed;
+  auto server = Listen(config, **store, clock, root->env(), port_file, &code);
+  if (!server.ok()) return code;
+  if (!root->SessionName().empty()) spdlog::info("CephFS: {}", root->SessionName());
+  WaitAndTell(config, config_file, **server);
+  return StopAll(config, **server, **store);
+}
+
+// One server of a cluster. It answers from the start: that another server has the file, or that it
+// has joined none yet.
+ExitCode ServeCells(const Config& config, const std::filesystem::path& port_file,
+                    const std::filesystem::path& config_file) {
+  auto cluster = OpenCluster(config, OptionsFor(config), StopFenced, StopGivenUp);
+  if (!cluster.ok()) {
+    spdlog::error("{}", ToStd(cluster.status().message()));
+    return absl::IsUnavailable(cluster.status()) ? ExitCode::kFailed : ExitCode::kUsage;
   }
-  if (const absl::Status status = WritePortFile(port_file, config, **server); !status.ok()) {
-    spdlog::error("--port-file: {}", ToStd(status.message()));
+  StoreClock clock((*cluster)->store());
+  ExitCode code = ExitCode::kFailed;
+  auto server = Listen(config, (*cluster)->store(), clock, Env::Posix(), port_file, &code);
+  if (!server.ok()) return code;
+  const std::string& address = config.cluster->address;
+  (*cluster)->Start(address.empty() ? (*server)->addresses().front() : address);
+  WaitAndTell(config, config_file, **server);
+  return StopAll(config, **server, **cluster);
+}
+
+}  // namespace
+
+ExitCode RunDaemon(const Config& config, const std::filesystem::path& port_file,
+                   const std::filesystem::path& config_file) {
+  if (const absl::Status status = StartLogging(config); !status.ok()) {
+    spdlog::error("{}", ToStd(status.message()));
     return ExitCode::kUsage;
   }
-  LogStart(config, **server);
-  if (!root->SessionName().empty()) spdlog::info("CephFS: {}", root->SessionName());
-  sd_notify(0, "READY=1");
-  const int number = WaitForStop(config, config_file, **server);
-  sd_notify(0, "STOPPING=1\nSTATUS=finishing the work in hand");
-  spdlog::info("signal {}: finishing the work in hand, at most {}", number,
-               HumanDuration(config.stop_timeout));
-  StopAtOnceOnSignal();
-  return StopAll(config, **server, **store);
+  if (const absl::Status status = CheckNamedThings(config); !status.ok()) {
+    spdlog::error("{}", ToStd(status.message()));
+    return ExitCode::kUsage;
+  }
+  RaiseDescriptorLimit();
+  return config.cluster.has_value() ? ServeCells(config, port_file, config_file)
+                                    : ServeRoot(config, port_file, config_file);
 }
 
 }  // namespace h5mirror::server

@@ -42,7 +42,8 @@ constexpr char kFooter[] =
     "again.\n\n"
     "Exit codes: 0 stopped cleanly; 1 failed; 2 command line or configuration; 3 no such root;\n"
     "4 root cannot be written; 5 root served by another process or of a newer format; 6 cannot\n"
-    "listen; 7 stopped before the work in hand was done; 8 fenced off from the root.";
+    "listen; 7 stopped before the work in hand was done; 8 fenced off from the root;\n"
+    "9 given up by the other servers of its cluster.";
 
 std::string EnvironmentName(std::string_view key) {
   return "H5MIRRORD_" + absl::AsciiStrToUpper(ToAbsl(key));

@@ -24,6 +24,7 @@ enum class ExitCode : int {
   kCannotListen = 6,
   kStoppedEarly = 7,  // stop_timeout passed, or a second SIGTERM: some work was not finished
   kFenced = 8,        // the root's file system says that this server must write no more
+  kGivenUp = 9,       // the other servers of the cluster have gone on without this one
 };
 
 enum class Verb {

@@ -208,6 +208,8 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
       services_(config, shared_, [this](const grpc::ServerContextBase& context) {
         entrance_.gate->ProbeBegun(context);
       }) {
+  // A server of a cluster writes nothing outside of its cells.
+  if (config_.cluster.has_value()) return;
   const absl::StatusOr<std::string> kept =
       ReadRootHint(env_, config_.root, kMirrorStates, kMirrorStatesBytesMax);
   if (kept.ok()) shared_.mirrors.Restore(*kept);
@@ -437,6 +439,7 @@ absl::Status MirrorServer::Listen() {
 
 // Not synced: a power loss leaves an older one, or none.
 void MirrorServer::KeepMirrorStates() {
+  if (config_.cluster.has_value()) return;
   const std::optional<std::string> news = shared_.mirrors.TakeNews();
   if (!news) return;
   const absl::Status kept = ReplaceRootHint(env_, config_.root, kMirrorStates, *news);

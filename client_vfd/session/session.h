@@ -339,8 +339,11 @@ class Session final : public std::enable_shared_from_this<Session>,
   void LoseEnded(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the next attempt wait for a token, for room, or for a new connection, as `status` asks.
   void NoteFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The server, with the token that counts now.
+  // The server, or the one of its cluster that has the file, with the token that counts now.
   rpc::ClientOptions ServerNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The stream has ended with `status`. True: another server of the cluster serves the file, and
+  // the next stream goes there at once.
+  bool FollowElsewhere(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True: a new credential of munge is asked for, and the stream may be taken with it.
   bool AwaitsCredential(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // True: another token than that of the newest stream is there.
@@ -446,6 +449,9 @@ class Session final : public std::enable_shared_from_this<Session>,
   bool waits_for_token_ ABSL_GUARDED_BY(mutex_) = false;  // the server has refused that one
   // The first credential of munge that was refused since a server has taken a stream.
   std::optional<std::string> refused_credential_ ABSL_GUARDED_BY(mutex_);
+  // gRPC's target of the server of the cluster that has the file; empty: the configured one.
+  std::string owner_target_ ABSL_GUARDED_BY(mutex_);
+  int redirects_ ABSL_GUARDED_BY(mutex_) = 0;  // since a stream was opened
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
   SessionRecord record_ ABSL_GUARDED_BY(mutex_);

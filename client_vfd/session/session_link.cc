@@ -14,13 +14,17 @@
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
+#include "rpc/elsewhere.h"
 #include "rpc/frame_codec.h"
 #include "rpc/munge_token.h"
+#include "rpc/server_address.h"
 #include "rpc/tls_mismatch.h"
 
 namespace h5mirror::vfd {
 namespace {
 
+// In a row. Servers of a cluster that disagree do so for a second: then it is asked again later.
+constexpr int kRedirectsMax = 4;
 const absl::Duration kRestartPatience = Link::kFinalAttemptsMax * Link::kFinalRetryEvery;
 
 v1::Intent IntentOf(Claim claim) {
@@ -203,6 +207,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   }
   link_.OnOpened();
   parts_.OnOpened(opened.token(), opened.takes_parts());
+  redirects_ = 0;
   refused_credential_.reset();
   standing_.OnOpened();
   progress_.OnOpened(host_.Now());
@@ -311,6 +316,7 @@ void Session::OnEnded(const absl::Status& status) {
   }
   if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) return;
   if (link_.answer() == Link::Answer::kUnknownFile) return BeginAsNewFile();
+  if (FollowElsewhere(status)) return;
   const auto mismatch = link_.ever_opened() ? std::nullopt : TlsInTheWay(config_.server, status);
   if (mismatch) {
     link_.Refuse();
@@ -344,6 +350,26 @@ void Session::LoseEnded(const absl::Status& status) {
              was_there ? Retry::kFinalCut : Retry::kNever);
 }
 
+bool Session::FollowElsewhere(const absl::Status& status) {
+  const auto elsewhere = rpc::ElsewhereOf(status);
+  if (!elsewhere.has_value() || redirects_ == kRedirectsMax) return false;
+  const auto address = rpc::ParseServerAddress(elsewhere->address);
+  // A token does not go over the network as plain text.
+  const bool is_safe =
+      address.ok() && (address->loopback || token_.empty() || !config_.server.ca_pem.empty());
+  if (!is_safe) return false;
+  ++redirects_;
+  owner_target_ = address->target;
+  Notify("redirected", absl::StrCat(config_.real_path, ": ", status.message()), false);
+  if (!link_.ever_opened() && standing_.is_connecting() && queue_.TakeBack()) {
+    link_.RetryAt(host_.Now());
+    host_.Wake(this);
+  } else {
+    LoseStream(std::string(status.message()), Retry::kAtOnce);
+  }
+  return true;
+}
+
 void Session::NoteFailure(const absl::Status& status) {
   if (IsRefusal(status) && !AwaitsCredential(status)) {
     link_.Refuse();
@@ -353,6 +379,9 @@ void Session::NoteFailure(const absl::Status& status) {
     link_.OnFull();
   } else if (status.code() == absl::StatusCode::kUnavailable) {
     host_.DropChannel(ServerNow());
+    // Whoever has the file now, the server that is configured knows.
+    owner_target_.clear();
+    redirects_ = 0;
   }
 }
 
@@ -372,6 +401,7 @@ bool Session::AwaitsCredential(const absl::Status& status) {
 rpc::ClientOptions Session::ServerNow() const {
   rpc::ClientOptions server = config_.server;
   server.token = token_;
+  if (!owner_target_.empty()) server.target = owner_target_;
   return server;
 }
 

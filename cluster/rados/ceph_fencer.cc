@@ -23,9 +23,9 @@ absl::Status FenceError(int error, std::string_view what) {
 
 }  // namespace
 
-absl::Status CephFencer::EndSession(const FenceTarget& target) {
+absl::Status CephFencer::EndSession(const std::string& id, const std::string& session) {
   const RadosPlace& place = connection_.place();
-  const std::string what = StrCat("end the session ", target.session, " of ", target.id);
+  const std::string what = StrCat("end the session ", session, " of ", id);
   ceph_mount_info* mount = nullptr;
   if (const int made = ceph_create(&mount, OrNull(place.id)); made < 0) {
     return FenceError(-made, what);
@@ -41,7 +41,7 @@ absl::Status CephFencer::EndSession(const FenceTarget& target) {
     const int chosen = ceph_select_filesystem(mount, place.filesystem.c_str());
     if (chosen < 0) return FenceError(-chosen, what);
   }
-  const int reset = ceph_start_reclaim(mount, target.session.c_str(), CEPH_RECLAIM_RESET);
+  const int reset = ceph_start_reclaim(mount, session.c_str(), CEPH_RECLAIM_RESET);
   ceph_finish_reclaim(mount);
   // ENOENT: it has ended by itself. EOPNOTSUPP: an old MDS, whose locks time out; the blocklist
   // keeps its writes off all the same.
@@ -63,7 +63,10 @@ absl::Status CephFencer::Fence(const FenceTarget& target) {
     return absl::InvalidArgumentError(
         StrCat("the server ", target.id, " has told no address, and cannot be fenced"));
   }
-  if (!target.session.empty()) H5M_RETURN_IF_ERROR(EndSession(target));
+  if (!target.session.empty()) H5M_RETURN_IF_ERROR(EndSession(target.id, target.session));
+  for (const std::string& mount : target.mounts) {
+    H5M_RETURN_IF_ERROR(EndSession(target.id, mount));
+  }
   H5M_RETURN_IF_ERROR(Block(target));
   const int known = rados_wait_for_latest_osdmap(connection_.get());
   return known >= 0 ? absl::OkStatus() : FenceError(-known, "wait for the OSDs' newest map");

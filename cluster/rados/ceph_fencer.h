@@ -24,7 +24,7 @@ class CephFencer final : public Fencer {
   absl::Status Fence(const FenceTarget& target) override;
 
  private:
-  absl::Status EndSession(const FenceTarget& target);
+  absl::Status EndSession(const std::string& id, const std::string& session);
   absl::Status Block(const FenceTarget& target);
 
   const Connection& connection_;

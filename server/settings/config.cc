@@ -43,7 +43,7 @@ constexpr size_t kNotifyTablesMax = 64;
 
 bool IsTableKey(std::string_view key) {
   return key == "retention" || key == "access" || key == "limits" || key == "quota" ||
-         key == "notify";
+         key == "notify" || key == "cluster";
 }
 
 // One [[kind]] table: its keys, those of arrays one by one.
@@ -191,6 +191,7 @@ absl::Status CheckTogether(const Config& config) {
   H5M_RETURN_IF_ERROR(CheckTls(config));
   H5M_RETURN_IF_ERROR(CheckLogins(config));
   H5M_RETURN_IF_ERROR(CheckListeners(config));
+  H5M_RETURN_IF_ERROR(CheckCluster(config));
   return CheckCollisions(config);
 }
 
@@ -283,6 +284,15 @@ absl::StatusOr<std::vector<Setting>> ReadConfigFile(const std::filesystem::path&
   for (const auto& [key, node] : table) {
     const std::string name(key.str());
     const std::string source = StrCat(path.string(), ":", node.source().begin.line);
+    if (name == "cluster") {
+      if (!node.is_table()) {
+        return absl::InvalidArgumentError(
+            StrCat(source, ": cluster: write it in one pair of brackets, [cluster]"));
+      }
+      H5M_ASSIGN_OR_RETURN(Setting setting, TableSetting(name, node, path.string()));
+      settings.push_back(std::move(setting));
+      continue;
+    }
     if (IsTableKey(name)) {
       const auto* tables = node.as_array();
       if (tables == nullptr) {
@@ -352,6 +362,7 @@ absl::StatusOr<Config> MakeConfig(absl::Span<const Setting> settings) {
   H5M_ASSIGN_OR_RETURN(config.notify, MakeNotifyRules(settings));
   H5M_ASSIGN_OR_RETURN(config.limits, MakeLimitRules(settings));
   H5M_ASSIGN_OR_RETURN(config.quotas, MakeQuotaRules(settings));
+  H5M_ASSIGN_OR_RETURN(config.cluster, MakeClusterSettings(settings));
   H5M_ASSIGN_OR_RETURN(config.retention,
                        MakeRules<RetentionRule>(settings, "retention", MakeRetentionRule));
   for (const Setting& setting : settings) {

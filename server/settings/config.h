@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "base/setting_values.h"
 #include "onion_store/store.h"
 #include "server/settings/access_rules.h"
+#include "server/settings/cluster_settings.h"
 #include "server/settings/limit_rules.h"
 #include "server/settings/listen_address.h"
 #include "server/settings/notify_rules.h"
@@ -88,6 +90,7 @@ struct Config {
   std::vector<LimitRule> limits;                     // the same; empty: nothing is counted
   std::vector<QuotaRule> quotas;                     // the same; empty: no file has a limit
   std::vector<NotifyRule> notify;                    // each that matches is told
+  std::optional<ClusterSettings> cluster;            // nullopt: this server is none of a cluster
   absl::Duration prune_every = absl::Hours(24);      // 0: never
   MinFree min_free;                                  // not set: nothing is dropped for it
   std::filesystem::path tls_cert;

@@ -280,6 +280,7 @@ std::string DescribeConfig(const Config& config) {
   for (const LimitRule& rule : config.limits) StrAppend(&lines, "\n", Describe(rule));
   for (const QuotaRule& rule : config.quotas) StrAppend(&lines, "\n", Describe(rule));
   for (const NotifyRule& rule : config.notify) StrAppend(&lines, "\n", Describe(rule));
+  if (config.cluster.has_value()) StrAppend(&lines, "\n", Describe(*config.cluster));
   return lines;
 }
 

@@ -67,8 +67,10 @@ ALLOWED = {
     "cluster/rados": {"cluster", "base"},
     "swmr_agent": {"rpc", "proto", "base"},
     "swmr_agent/testing": {"swmr_agent", "rpc", "proto", "base"},
-    "server/settings": {"ceph", "onion_store", "rpc", "proto", "base"},
+    "server/settings": {"ceph", "cluster", "onion_store", "rpc", "proto", "base"},
     "server/state": {"onion_store", "rpc", "proto", "base"},
+    # The store of a server that is one of several.
+    "server/cluster": {"server/settings", "ceph", "cluster", "onion_store", "rpc", "proto", "base"},
     "server/door": {"server/settings", "onion_store", "rpc", "proto", "base"},
     "server/notify": {"server/settings", "rpc", "proto", "base"},
     "server/metrics": {"server/notify", "server/door", "server/state", "server/settings", "onion_store", "rpc", "proto", "base"},
@@ -97,7 +99,7 @@ ALLOWED = {
         "onion_store", "rpc", "proto", "base",
     },
     # The daemon, which puts the folders together.
-    "server": {"server/**", "ceph", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},
+    "server": {"server/**", "ceph", "cluster", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},
     # The C faces between the plugin and the modules that it loads.
     "client_vfd/api": {"base"},
     # What a writer's session knows and decides: pure.

@@ -1,0 +1,38 @@
+#include "rpc/elsewhere.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "rpc/status.h"
+
+namespace h5mirror::rpc {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Elsewhere kThere = {"node7:7447", "lab/a", 12};
+
+TEST(ElsewhereTest, TheOwnersAddressPassesTheWire) {
+  const absl::Status status = FromGrpc(ToGrpc(ElsewhereError(kThere)));
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(status.message()), HasSubstr("node7:7447"));
+  ASSERT_TRUE(ElsewhereOf(status).has_value());
+  EXPECT_EQ(*ElsewhereOf(status), kThere);
+}
+
+TEST(ElsewhereTest, OtherStatusesNameNoServer) {
+  EXPECT_EQ(ElsewhereOf(absl::OkStatus()), std::nullopt);
+  EXPECT_EQ(ElsewhereOf(FromGrpc(ToGrpc(absl::UnavailableError("stopping")))), std::nullopt);
+  EXPECT_EQ(ToGrpc(absl::UnavailableError("stopping")).error_details(), "");
+}
+
+TEST(ElsewhereTest, DetailsOfStrangersAreIgnored) {
+  for (const char* details : {"\xff\xff", "\x1a\x02\x0a\x00", "text"}) {
+    const absl::Status status =
+        FromGrpc(grpc::Status(grpc::StatusCode::UNAVAILABLE, "away", details));
+    EXPECT_EQ(status.message(), "away");
+    EXPECT_EQ(ElsewhereOf(status), std::nullopt);
+  }
+}
+
+}  // namespace
+}  // namespace h5mirror::rpc

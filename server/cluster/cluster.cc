@@ -1,0 +1,187 @@
+#include "server/cluster/cluster.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/hex.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "ceph/root_url.h"
+#include "cluster/claims.h"
+#include "cluster/file_registry.h"
+#include "cluster/load_rados.h"
+#include "cluster/records.h"
+
+namespace h5mirror::server {
+namespace {
+
+// The times of all servers: those of one must fit those of the others.
+constexpr char kTimesName[] = "p/times";
+constexpr int kTriesMax = 20;
+
+// Several servers on one machine and its own filesystem. The store's lock (flock) is the fence: a
+// process that stands still keeps it, and a process that has ended writes nothing more. So a cell
+// of a stopped server stays closed until that ends.
+class LockFencer final : public cluster::Fencer {
+ public:
+  absl::Status Fence(const cluster::FenceTarget&) override { return absl::OkStatus(); }
+};
+
+std::string TimesOf(const ClusterSettings& settings) {
+  return StrCat(R"({"beat_ms":)", absl::ToInt64Milliseconds(settings.beat), R"(,"lease_ms":)",
+                absl::ToInt64Milliseconds(settings.lease), "}");
+}
+
+// OK: the registry has these times. kAborted: it has changed meanwhile.
+absl::Status SetTimes(cluster::Registry& registry, const ClusterSettings& settings) {
+  H5M_ASSIGN_OR_RETURN(cluster::RegistryView texts, registry.ReadAll());
+  const std::string wanted = TimesOf(settings);
+  const auto found = cluster::TextOf(texts, kTimesName);
+  if (found == wanted) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const cluster::ClusterView view, cluster::DecodeView(std::move(texts)));
+  std::vector<cluster::Expectation> expected = {{kTimesName, found}};
+  for (const auto& [id, record] : view.servers) {
+    if (id != settings.node && !cluster::IsOver(record.state)) {
+      return absl::InvalidArgumentError(StrCat(
+          settings.source, ": [cluster]: beat and lease are ", wanted, " here, and the server ", id,
+          " has ", found.value_or("others"), ": all servers must have the same"));
+    }
+    expected.push_back(
+        {cluster::ServerName(id), cluster::TextOf(view.texts, cluster::ServerName(id))});
+  }
+  return registry.CompareAndSet(expected, {{kTimesName, wanted}});
+}
+
+absl::Status CheckCells(cluster::Registry& registry, const ClusterSettings& settings) {
+  H5M_ASSIGN_OR_RETURN(cluster::RegistryView texts, registry.ReadAll());
+  H5M_ASSIGN_OR_RETURN(const cluster::ClusterView view, cluster::DecodeView(std::move(texts)));
+  for (const auto& [cell, record] : view.cells) {
+    const auto& cells = settings.cells;
+    if (std::find(cells.begin(), cells.end(), cell) != cells.end()) continue;
+    return absl::InvalidArgumentError(StrCat(settings.source, ": [cluster]: the registry has the ",
+                                             "cell \"", cell, "\", and `cells` does not: all ",
+                                             "servers must name all cells"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RegistryHolder>> RegistryHolder::Open(const Config& config) {
+  const ClusterSettings& settings = *config.cluster;
+  auto holder = std::make_unique<RegistryHolder>();
+  if (settings.kind == RegistryKind::kFile) {
+    H5M_ASSIGN_OR_RETURN(holder->registry_,
+                         cluster::FileRegistry::Open(Env::Posix(), settings.directory));
+    holder->fencer_ = std::make_unique<LockFencer>();
+    return holder;
+  }
+  H5M_ASSIGN_OR_RETURN(const ceph::RootUrl url, ceph::ParseRootUrl(config.root.native()));
+  H5M_ASSIGN_OR_RETURN(holder->rados_, cluster::OpenRados({url.conf, url.id, settings.pool,
+                                                           settings.object, url.filesystem}));
+  if (holder->Addresses().empty()) {
+    return absl::UnavailableError(
+        "Ceph does not tell this server's address, by which it is fenced");
+  }
+  return holder;
+}
+
+absl::Status PrepareRegistry(cluster::Registry& registry, const ClusterSettings& settings) {
+  absl::Status set;
+  for (int tries = 0; tries < kTriesMax; ++tries) {
+    set = SetTimes(registry, settings);
+    if (!absl::IsAborted(set)) break;
+  }
+  H5M_RETURN_IF_ERROR(set);
+  H5M_RETURN_IF_ERROR(CheckCells(registry, settings));
+  for (const std::string& cell : settings.cells) {
+    const absl::Status made = cluster::CreateCell(registry, cell);
+    if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
+  }
+  return absl::OkStatus();
+}
+
+Cluster::Cluster(const ClusterSettings& settings, Parts parts)
+    : settings_(settings),
+      parts_(std::move(parts)),
+      store_(*this),
+      host_(
+          store_,
+          [this](const std::string& cell) -> absl::StatusOr<OpenedStore> {
+            // After the claim: of two cells that lie in each other, the one that was made later
+            // finds the other one.
+            H5M_ASSIGN_OR_RETURN(cluster::RegistryView texts,
+                                 parts_.registry->registry().ReadAll());
+            H5M_ASSIGN_OR_RETURN(const cluster::ClusterView view,
+                                 cluster::DecodeView(std::move(texts)));
+            H5M_RETURN_IF_ERROR(cluster::CheckApart(view, cell));
+            return parts_.open(cell);
+          },
+          parts_.close_timeout) {}
+
+Cluster::~Cluster() {
+  runner_.reset();
+  store_.Close(absl::ZeroDuration()).IgnoreError();
+}
+
+void Cluster::Start(const std::string& listen) {
+  cluster::ServerIdentity identity = {
+      .id = settings_.node,
+      .listen = listen,
+      .session = HexOf(RandomBytes16()),
+      .addresses = parts_.registry->Addresses(),
+  };
+  cluster::NodeEvents events = {
+      .on_gone =
+          [this](const absl::Status& why) {
+            if (!why.ok()) parts_.on_lost(why);
+          },
+      .on_note = parts_.on_note,
+  };
+  const cluster::Timing timing = settings_.Timing();
+  node_ =
+      std::make_unique<cluster::Node>(parts_.registry->registry(), parts_.registry->fencer(), host_,
+                                      clock_, timing, std::move(identity), std::move(events));
+  joined_ = node_.get();
+  runner_ = std::make_unique<cluster::Runner>(*node_, clock_, timing);
+}
+
+absl::Status Cluster::Drain(absl::Duration timeout) {
+  if (runner_ == nullptr) return absl::OkStatus();
+  node_->Drain();
+  if (runner_->AwaitGone(timeout)) return absl::OkStatus();
+  return absl::UnavailableError("not all cells could be given away");
+}
+
+absl::Status Cluster::AddMount(const std::string& session,
+                               const std::vector<std::string>& addresses) {
+  cluster::Node* const node = joined_;
+  if (node == nullptr) return absl::UnavailableError("this server has not joined its cluster yet");
+  return node->AddMount(session, addresses);
+}
+
+std::optional<std::string> Cluster::CellOf(std::string_view path) {
+  cluster::Node* const node = joined_;
+  return node == nullptr ? std::nullopt : node->cells().CellOf(path);
+}
+
+cluster::Route Cluster::Find(std::string_view cell) {
+  cluster::Node* const node = joined_;
+  if (node == nullptr) return {cluster::RouteKind::kWait, 0, "", ""};
+  return node->Find(cell, 0);
+}
+
+absl::Status Cluster::Check(std::string_view cell, uint64_t epoch) {
+  cluster::Node* const node = joined_;
+  if (node == nullptr) return absl::UnavailableError("this server has not joined its cluster yet");
+  return node->guard().Check(cell, epoch);
+}
+
+absl::Status Cluster::BeforeAck(std::string_view cell, uint64_t epoch) {
+  cluster::Node* const node = joined_;
+  if (node == nullptr) return absl::UnavailableError("this server has not joined its cluster yet");
+  return node->guard().BeforeAck(cell, epoch);
+}
+
+}  // namespace h5mirror::server

@@ -1,0 +1,102 @@
+// This server in its cluster: the registry, the protocol's node with its threads, and the stores of
+// the cells that it owns (docs/design/049-cells.md).
+#ifndef H5MIRROR_SERVER_CLUSTER_CLUSTER_H_
+#define H5MIRROR_SERVER_CLUSTER_CLUSTER_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/env.h"
+#include "cluster/fencer.h"
+#include "cluster/node.h"
+#include "cluster/rados_api.h"
+#include "cluster/registry.h"
+#include "cluster/runner.h"
+#include "server/cluster/cluster_store.h"
+#include "server/cluster/ownership.h"
+#include "server/cluster/store_host.h"
+#include "server/settings/config.h"
+
+namespace h5mirror::server {
+
+// Where a registry lies, and what keeps a lost server's writes off the root.
+class RegistryHolder {
+ public:
+  // Errors: kInvalidArgument, kNotFound  no such directory, pool or configuration of Ceph.
+  //         kFailedPrecondition          Ceph's module is not there.
+  //         kUnavailable                 Ceph does not answer.
+  static absl::StatusOr<std::unique_ptr<RegistryHolder>> Open(const Config& config);
+
+  cluster::Registry& registry() { return rados_ != nullptr ? rados_->registry() : *registry_; }
+  cluster::Fencer& fencer() { return rados_ != nullptr ? rados_->fencer() : *fencer_; }
+  // Of this process in Ceph, without those of its mounts.
+  std::vector<std::string> Addresses() {
+    return rados_ != nullptr ? rados_->Addresses() : std::vector<std::string>();
+  }
+
+ private:
+  std::unique_ptr<cluster::RadosCluster> rados_;  // null: the other two
+  std::unique_ptr<cluster::Registry> registry_;
+  std::unique_ptr<cluster::Fencer> fencer_;
+};
+
+// Makes the cells of the configuration where they are not there, and makes sure that all servers
+// have the same cells and times. Errors: kInvalidArgument names the difference; those of a
+// registry.
+absl::Status PrepareRegistry(cluster::Registry& registry, const ClusterSettings& settings);
+
+// Thread-safe, but for Start() and Drain().
+class Cluster final : public Ownership {
+ public:
+  struct Parts {
+    std::unique_ptr<RegistryHolder> registry;
+    StoreOpener open;
+    absl::Duration close_timeout;
+    // Told once that others have taken over from this server, by any thread. Must end the process
+    // at once.
+    std::function<void(const absl::Status& why)> on_lost;
+    std::function<void(const std::string& line)> on_note;
+  };
+  Cluster(const ClusterSettings& settings, Parts parts);
+  // Without Drain() before, others will give this server up.
+  ~Cluster() override;
+
+  // Every call waits until Start().
+  ClusterStore& store() { return store_; }
+
+  // Joins, and begins to claim cells. `listen`: this server's address for clients.
+  void Start(const std::string& listen);
+  // Gives all cells away, in order, and leaves. For a server whose calls have ended. kUnavailable:
+  // not within `timeout`; the process is to end, and others will fence it.
+  absl::Status Drain(absl::Duration timeout);
+
+  // Member::AddMount(); for the opener.
+  absl::Status AddMount(const std::string& session, const std::vector<std::string>& addresses);
+
+  std::optional<std::string> CellOf(std::string_view path) override;
+  cluster::Route Find(std::string_view cell) override;
+  absl::Status Check(std::string_view cell, uint64_t epoch) override;
+  absl::Status BeforeAck(std::string_view cell, uint64_t epoch) override;
+
+ private:
+  const ClusterSettings settings_;
+  Parts parts_;
+  SystemClock clock_;
+  ClusterStore store_;
+  StoreHost host_;
+  std::unique_ptr<cluster::Node> node_;
+  std::atomic<cluster::Node*> joined_ = nullptr;  // the same, once it is there
+  std::unique_ptr<cluster::Runner> runner_;
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_CLUSTER_CLUSTER_H_

@@ -1,0 +1,208 @@
+#include "server/cluster/cluster_store.h"
+
+#include <filesystem>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "onion_store/testing/test_store.h"
+#include "rpc/elsewhere.h"
+#include "server/testing/fake_ownership.h"
+#include "server/testing/test_directory.h"
+
+namespace h5mirror::server {
+namespace {
+
+using store::BarrierKind;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string NameOf(const absl::StatusOr<std::shared_ptr<store::File>>& file) {
+  return file.ok() ? (*file)->name() : std::string(file.status().message());
+}
+
+class ClusterStoreTest : public ::testing::Test {
+ protected:
+  ClusterStoreTest() {
+    Open("x", 3);
+    Open("x-y", 5);
+    ownership_.SetRoute("z", {cluster::RouteKind::kRedirect, 9, "b", "node-b:7447"});
+    ownership_.SetRoute("w", {cluster::RouteKind::kWait, 2, "", ""});
+  }
+  void Open(const std::string& cell, uint64_t epoch) {
+    std::filesystem::create_directories(directory_.path() / cell);
+    store_.Add(cell, epoch, {nullptr, store::OpenStore(Env::Posix(), directory_.path() / cell)});
+    ownership_.Serve(cell, epoch);
+  }
+  // A file with one version.
+  std::unique_ptr<store::Writer> Make(const std::string& name, const std::string& bytes) {
+    auto file = store_.OpenOrCreateFile(name, 0);
+    EXPECT_TRUE(file.ok()) << file.status();
+    auto writer = std::make_unique<store::Writer>(*file, store::SessionStart::kNewGeneration);
+    EXPECT_TRUE(writer->Write(0, bytes).ok());
+    const auto cut = writer->CutDurably(BarrierKind::kCommit);
+    EXPECT_TRUE(cut.ok()) << cut.status();
+    return writer;
+  }
+  std::vector<std::string> List(std::string_view directory, std::string_view after, size_t limit) {
+    const auto files = store_.List(directory, after, limit);
+    EXPECT_TRUE(files.ok()) << files.status();
+    std::vector<std::string> names;
+    if (files.ok()) {
+      for (const auto& file : *files) names.push_back(file.name);
+    }
+    return names;
+  }
+
+  TestDirectory directory_;
+  FakeOwnership ownership_;
+  ClusterStore store_{ownership_};
+};
+
+TEST_F(ClusterStoreTest, FilesHaveTheNamesOfClients) {
+  Make("x/a.h5", "one");
+  Make("x-y/b.h5", "two");
+  EXPECT_EQ(NameOf(store_.OpenFile("x/a.h5")), "x/a.h5");
+  EXPECT_TRUE(std::filesystem::exists(directory_.path() / "x/a.h5"));
+  const auto file = *store_.OpenFile("x-y/b.h5");
+  EXPECT_EQ(store::ReadVersion(*file, 1), "two");
+  EXPECT_EQ(file, *store_.OpenFile("x-y/b.h5")) << "all callers share one object";
+  EXPECT_TRUE(absl::IsNotFound(store_.OpenFile("x/none.h5").status()));
+}
+
+TEST_F(ClusterStoreTest, AFileOfAnotherServerNamesIt) {
+  const auto elsewhere = rpc::ElsewhereOf(store_.OpenFile("z/a.h5").status());
+  ASSERT_TRUE(elsewhere.has_value());
+  EXPECT_EQ(*elsewhere, (rpc::Elsewhere{"node-b:7447", "z", 9}));
+  EXPECT_TRUE(rpc::ElsewhereOf(store_.OpenOrCreateFile("z/a.h5", 0).status()).has_value());
+  EXPECT_TRUE(rpc::ElsewhereOf(store_.List("z", "", 9).status()).has_value());
+}
+
+TEST_F(ClusterStoreTest, NobodysFilesAreWaitedFor) {
+  EXPECT_TRUE(absl::IsUnavailable(store_.OpenFile("w/a.h5").status()));
+  ownership_.Serve("x", 4);  // The registry knows more than this store.
+  EXPECT_TRUE(absl::IsUnavailable(store_.OpenFile("x/a.h5").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(store_.OpenFile("v/a.h5").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(store_.OpenFile("x").status()));
+}
+
+TEST_F(ClusterStoreTest, ListsGoOverAllCellsInOrder) {
+  for (const char* name : {"x/a.h5", "x/d/b.h5", "x-y/c.h5"}) Make(name, "bytes");
+  EXPECT_THAT(List("", "", 9), ElementsAre("x-y/c.h5", "x/a.h5", "x/d/b.h5"));
+  EXPECT_THAT(List("", "", 2), ElementsAre("x-y/c.h5", "x/a.h5"));
+  EXPECT_THAT(List("", "x/a.h5", 9), ElementsAre("x/d/b.h5"));
+  EXPECT_THAT(List("", "x-y/c.h5", 9), ElementsAre("x/a.h5", "x/d/b.h5"));
+  EXPECT_THAT(List("x", "", 9), ElementsAre("x/a.h5", "x/d/b.h5"));
+  EXPECT_THAT(List("x/d", "", 9), ElementsAre("x/d/b.h5"));
+}
+
+TEST_F(ClusterStoreTest, FilesStayInTheirCell) {
+  Make("x/a.h5", "one")->End().IgnoreError();
+  EXPECT_TRUE(absl::IsInvalidArgument(store_.Move("x/a.h5", "x-y/a.h5")));
+  EXPECT_TRUE(absl::IsInvalidArgument(store_.Move("x/a.h5", "v/a.h5")));
+  const auto file = *store_.OpenFile("x/a.h5");
+  EXPECT_TRUE(absl::IsInvalidArgument(store_.Fork(*file, 1, "x-y/f.h5", {}).status()));
+  store::ForkRequest request;
+  request.request_id = {1};
+  const auto fork = store_.Fork(*file, 1, "x/f.h5", request);
+  ASSERT_TRUE(fork.ok()) << fork.status();
+  ASSERT_TRUE(fork->source.has_value());
+  EXPECT_EQ(fork->source->name, "x/a.h5");
+  EXPECT_TRUE(store_.Move("x/f.h5", "x/g.h5").ok());
+}
+
+TEST_F(ClusterStoreTest, ARemovedFileComesBack) {
+  Make("x-y/b.h5", "two")->End().IgnoreError();
+  const auto removed = store_.Remove("x-y/b.h5", {}, absl::Hours(1));
+  ASSERT_TRUE(removed.ok()) << removed.status();
+  EXPECT_EQ(removed->name, "x-y/b.h5");
+  EXPECT_EQ(store_.ListRemoved()->at(0).name, "x-y/b.h5");
+  EXPECT_TRUE(absl::IsNotFound(store_.Undelete("none", "").status()));
+  const auto name = store_.Undelete(removed->id, "x-y/c.h5");
+  ASSERT_TRUE(name.ok()) << name.status();
+  EXPECT_EQ(*name, "x-y/c.h5");
+}
+
+TEST_F(ClusterStoreTest, ListenersHearTheNamesOfClients) {
+  absl::Mutex mutex;
+  std::vector<std::string> heard;
+  store_.SetCutListener([&](const std::string& name, store::CutNumber) {
+    absl::MutexLock lock(&mutex);
+    heard.push_back(name);
+  });
+  Make("x/a.h5", "one");
+  store_.SetCutListener(nullptr);
+  absl::MutexLock lock(&mutex);
+  EXPECT_THAT(heard, ElementsAre("x/a.h5"));
+}
+
+// ---- The guard ----
+
+TEST_F(ClusterStoreTest, NoCutIsAckedBeforeTheRegistryWasRead) {
+  auto writer = Make("x/a.h5", "one");
+  const int asked = ownership_.asked();
+  ownership_.SetGuard(absl::OkStatus(), absl::UnavailableError("the registry is away"));
+  ASSERT_TRUE(writer->Write(0, "two").ok());
+  absl::Notification answered;
+  ASSERT_TRUE(writer
+                  ->Cut(BarrierKind::kCommit,
+                        [&](const absl::StatusOr<store::DurableCut>& cut) {
+                          EXPECT_TRUE(cut.ok()) << cut.status();
+                          answered.Notify();
+                        })
+                  .ok());
+  ownership_.AwaitAsked(asked + 3);
+  EXPECT_FALSE(answered.HasBeenNotified());
+  ownership_.SetGuard(absl::OkStatus(), absl::OkStatus());
+  answered.WaitForNotification();
+}
+
+TEST_F(ClusterStoreTest, AServerThatWasGivenUpAcksAndAnswersNothing) {
+  auto writer = Make("x/a.h5", "one");
+  const auto file = *store_.OpenFile("x/a.h5");
+  const auto snapshot = *file->PinNewestCut();
+  const absl::Status given_up = absl::InternalError("given up");
+  ownership_.SetGuard(given_up, given_up);
+  ASSERT_TRUE(writer->Write(0, "two").ok());
+  EXPECT_TRUE(absl::IsUnavailable(writer->CutDurably(BarrierKind::kCommit).status()));
+  std::string bytes(3, ' ');
+  EXPECT_TRUE(absl::IsUnavailable(snapshot->Read(0, absl::MakeSpan(bytes))));
+  EXPECT_TRUE(absl::IsUnavailable(file->Info().status()));
+  EXPECT_TRUE(absl::IsUnavailable(file->PinNewestCut().status()));
+  EXPECT_TRUE(absl::IsUnavailable(file->Tag(1, "t", store::TagMode::kKeep).status()));
+  EXPECT_TRUE(absl::IsUnavailable(store_.OpenFile("x/a.h5").status()));
+  EXPECT_TRUE(absl::IsUnavailable(store_.Move("x/a.h5", "x/b.h5")));
+  EXPECT_THAT(List("", "", 9), ElementsAre());
+}
+
+// It has happened, and may be repeated.
+TEST_F(ClusterStoreTest, AChangeIsAckedAfterTheRegistryWasRead) {
+  Make("x/a.h5", "one")->End().IgnoreError();
+  const auto file = *store_.OpenFile("x/a.h5");
+  ownership_.SetGuard(absl::OkStatus(), absl::UnavailableError("away"));
+  EXPECT_TRUE(absl::IsUnavailable(file->Tag(1, "t", store::TagMode::kKeep).status()));
+  ownership_.SetGuard(absl::OkStatus(), absl::OkStatus());
+  EXPECT_TRUE(file->FindVersionTagged("t").ok());
+}
+
+TEST_F(ClusterStoreTest, AClosedCellIsWholeAndFree) {
+  auto writer = Make("x/a.h5", "one");
+  ASSERT_TRUE(writer->Write(0, "two").ok());
+  ASSERT_TRUE(writer->Cut(BarrierKind::kTick).ok());
+  ASSERT_TRUE(writer->End().ok());
+  ASSERT_TRUE(store_.CloseCell("x", absl::Seconds(10)).ok());
+  EXPECT_TRUE(absl::IsUnavailable(store_.OpenFile("x/a.h5").status()));
+  // Its lock too, though a file of it is still held.
+  auto next = store::OpenStore(Env::Posix(), directory_.path() / "x");
+  ASSERT_NE(next, nullptr);
+  const auto pinned = (*next->OpenFile("a.h5"))->PinNewestCut();
+  ASSERT_TRUE(pinned.ok()) << pinned.status();
+  std::string bytes(3, ' ');
+  ASSERT_TRUE((*pinned)->Read(0, absl::MakeSpan(bytes)).ok());
+  EXPECT_EQ(bytes, "two");
+  EXPECT_TRUE(store_.CloseCell("x", absl::Seconds(10)).ok());
+}
+
+}  // namespace
+}  // namespace h5mirror::server

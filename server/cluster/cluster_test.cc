@@ -1,0 +1,130 @@
+#include "server/cluster/cluster.h"
+
+#include <filesystem>
+
+#include "absl/time/clock.h"
+#include "cluster/file_registry.h"
+#include "cluster/testing/memory_registry.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "onion_store/testing/test_store.h"
+#include "rpc/elsewhere.h"
+#include "server/testing/test_directory.h"
+
+namespace h5mirror::server {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Two servers of one process, on one directory. The store's lock is held by descriptor, so it keeps
+// them apart as it does two processes.
+class ClusterTest : public ::testing::Test {
+ protected:
+  ClusterTest() {
+    std::filesystem::create_directories(root());
+    std::filesystem::create_directories(directory_.path() / "registry");
+  }
+  std::filesystem::path root() { return directory_.path() / "root"; }
+  ClusterSettings SettingsOf(const std::string& node) {
+    ClusterSettings settings;
+    settings.directory = directory_.path() / "registry";
+    settings.node = node;
+    settings.source = "h5mirrord.toml:3";
+    settings.beat = absl::Milliseconds(100);
+    settings.lease = absl::Seconds(2);
+    return settings;
+  }
+  std::unique_ptr<Cluster> Start(const std::string& node) {
+    Config config;
+    config.root = root();
+    config.cluster = SettingsOf(node);
+    Cluster::Parts parts;
+    auto holder = RegistryHolder::Open(config);
+    EXPECT_TRUE(holder.ok()) << holder.status();
+    parts.registry = *std::move(holder);
+    const absl::Status prepared = PrepareRegistry(parts.registry->registry(), *config.cluster);
+    EXPECT_TRUE(prepared.ok()) << prepared;
+    parts.open = [this](const std::string& cell) -> absl::StatusOr<OpenedStore> {
+      store::StoreOptions options;
+      options.root = root() / cell;
+      auto store = store::Store::Open(Env::Posix(), options);
+      if (!store.ok()) return store.status();
+      return OpenedStore{nullptr, *std::move(store)};
+    };
+    parts.close_timeout = absl::Seconds(5);
+    parts.on_lost = [node](const absl::Status& why) { ADD_FAILURE() << node << ": " << why; };
+    auto cluster = std::make_unique<Cluster>(*config.cluster, std::move(parts));
+    cluster->Start(node + ":7447");
+    return cluster;
+  }
+  // The first open that is answered by the cell's owner.
+  static std::shared_ptr<store::File> AwaitFile(Cluster& cluster, const std::string& name) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(60);
+    absl::StatusOr<std::shared_ptr<store::File>> file = absl::UnknownError("");
+    while (!file.ok() && absl::Now() < deadline) {
+      file = cluster.store().OpenOrCreateFile(name, 0);
+      if (!file.ok()) absl::SleepFor(absl::Milliseconds(10));
+    }
+    EXPECT_TRUE(file.ok()) << file.status();
+    return file.ok() ? *file : nullptr;
+  }
+
+  TestDirectory directory_;
+};
+
+TEST_F(ClusterTest, ACellIsHandedOverInOrder) {
+  auto first = Start("a");
+  auto file = AwaitFile(*first, "x.h5");
+  ASSERT_NE(file, nullptr);
+  store::Writer writer(file, store::SessionStart::kNewGeneration);
+  ASSERT_TRUE(writer.Write(0, "bytes").ok());
+  ASSERT_TRUE(writer.CutDurably(store::BarrierKind::kCommit).ok());
+  ASSERT_TRUE(writer.End().ok());
+
+  auto second = Start("b");
+  std::optional<rpc::Elsewhere> elsewhere;
+  while (!elsewhere.has_value()) {  // Until it has looked at the registry.
+    elsewhere = rpc::ElsewhereOf(second->store().OpenFile("x.h5").status());
+  }
+  EXPECT_EQ(elsewhere->address, "a:7447");
+
+  const absl::Status drained = first->Drain(absl::Seconds(60));
+  EXPECT_TRUE(drained.ok()) << drained;
+  EXPECT_FALSE(first->store().OpenFile("x.h5").ok());
+  file = AwaitFile(*second, "x.h5");
+  ASSERT_NE(file, nullptr);
+  EXPECT_EQ(store::ReadVersion(*file, 1), "bytes");
+  EXPECT_TRUE(second->Drain(absl::Seconds(60)).ok());
+}
+
+TEST_F(ClusterTest, ALifeWithoutADrainIsGivenUpByTheNextOne) {
+  {
+    const auto first = Start("a");
+    ASSERT_NE(AwaitFile(*first, "x.h5"), nullptr);
+  }
+  auto again = Start("a");
+  EXPECT_NE(AwaitFile(*again, "x.h5"), nullptr);
+  EXPECT_TRUE(again->Drain(absl::Seconds(60)).ok());
+}
+
+TEST_F(ClusterTest, ServersOfOneClusterHaveTheSameTimesAndCells) {
+  const auto first = Start("a");
+  ASSERT_NE(AwaitFile(*first, "x.h5"), nullptr);
+  const auto registry = *cluster::FileRegistry::Open(Env::Posix(), directory_.path() / "registry");
+  ClusterSettings other = SettingsOf("b");
+  other.lease = absl::Seconds(3);
+  EXPECT_THAT(std::string(PrepareRegistry(*registry, other).message()),
+              HasSubstr("all servers must have the same"));
+  other = SettingsOf("b");
+  other.cells = {"x"};
+  EXPECT_THAT(std::string(PrepareRegistry(*registry, other).message()),
+              HasSubstr("all servers must name all cells"));
+  EXPECT_TRUE(first->Drain(absl::Seconds(60)).ok());
+  // None is there any more that has the former ones.
+  other = SettingsOf("b");
+  other.lease = absl::Seconds(3);
+  EXPECT_TRUE(PrepareRegistry(*registry, other).ok());
+}
+
+}  // namespace
+}  // namespace h5mirror::server

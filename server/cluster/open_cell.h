@@ -1,0 +1,102 @@
+// A cell whose store is open in this process.
+#ifndef H5MIRROR_SERVER_CLUSTER_OPEN_CELL_H_
+#define H5MIRROR_SERVER_CLUSTER_OPEN_CELL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "base/env.h"
+#include "onion_store/store.h"
+#include "server/cluster/ack_queue.h"
+#include "server/cluster/ownership.h"
+
+namespace h5mirror::server {
+
+// A store, and the file system that it is on.
+struct OpenedStore {
+  std::unique_ptr<Env> env;  // of its own; null: one that outlives it
+  std::unique_ptr<store::Store> store;
+};
+
+class GuardedFile;
+
+// Names here are those of clients, relative to the root; the store's are relative to the cell.
+// Shared by its files, which may live longer than it is served.
+//
+// Thread-safe.
+class OpenCell : public std::enable_shared_from_this<OpenCell> {
+ public:
+  // `ownership` and `acks` must outlive this.
+  OpenCell(std::string cell, uint64_t epoch, OpenedStore opened, Ownership& ownership,
+           AckQueue& acks)
+      : cell_(std::move(cell)),
+        prefix_(cell_.empty() ? "" : cell_ + "/"),
+        epoch_(epoch),
+        opened_(std::move(opened)),
+        ownership_(ownership),
+        acks_(acks) {}
+
+  const std::string& cell() const { return cell_; }
+  uint64_t epoch() const { return epoch_; }
+  store::Store& store() { return *opened_.store; }
+  AckQueue& acks() { return acks_; }
+
+  // "CELL/" or "", with which the names of its files begin.
+  const std::string& prefix() const { return prefix_; }
+  std::string Outer(std::string_view name) const { return prefix_ + std::string(name); }
+  // `name` begins with prefix().
+  std::string Inner(std::string_view name) const {
+    return std::string(name.substr(prefix_.size()));
+  }
+  // A version's names are the store's until then.
+  void MakeOuter(store::VersionInfo& version) const;
+
+  // Whether this server may answer for the cell, by memory alone. kUnavailable: not now, or not
+  // any more.
+  absl::Status Check() { return AskAgain(ownership_.Check(cell_, epoch_)); }
+  // So, after a read of the registry. To be asked after a sync, before it is acked.
+  absl::Status BeforeAck() { return AskAgain(ownership_.BeforeAck(cell_, epoch_)); }
+
+  // An answer of the store, if this server may give it.
+  template <typename Value>
+  absl::StatusOr<Value> Fresh(absl::StatusOr<Value> value) {
+    if (!value.ok()) return value;
+    if (absl::Status status = Check(); !status.ok()) return status;
+    return value;
+  }
+  // The answer of a change that is durable, if this server may give it.
+  template <typename Value>
+  absl::StatusOr<Value> Acked(absl::StatusOr<Value> value) {
+    if (!value.ok()) return value;
+    if (absl::Status status = BeforeAck(); !status.ok()) return status;
+    return value;
+  }
+  absl::Status Acked(const absl::Status& status) { return status.ok() ? BeforeAck() : status; }
+
+  // The one object of a file, for all callers.
+  std::shared_ptr<store::File> Guard(std::shared_ptr<store::File> file);
+  // The guarded object of `file` is gone.
+  void Forget(const store::File* file);
+
+ private:
+  const std::string cell_;
+  const std::string prefix_;
+  const uint64_t epoch_;
+  OpenedStore opened_;
+  Ownership& ownership_;
+  AckQueue& acks_;
+  absl::Mutex mutex_;
+  absl::flat_hash_map<const store::File*, std::weak_ptr<GuardedFile>> files_
+      ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_CLUSTER_OPEN_CELL_H_

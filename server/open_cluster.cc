@@ -1,0 +1,78 @@
+#include "server/open_cluster.h"
+
+#include <utility>
+
+#include "absl/time/time.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "ceph/load_module.h"
+#include "cluster/addresses.h"
+#include "server/settings/root_fencing.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+namespace {
+
+// The time that a cell that is given away has to apply what is durable.
+constexpr absl::Duration kCloseTimeout = absl::Seconds(10);
+
+// A store that is opened by a mount of its own: the mount knows the newest map of the OSDs, so that
+// each object that it touches refuses a fenced server from then on.
+absl::StatusOr<OpenedStore> OpenInCeph(const Config& config, store::StoreOptions options,
+                                       const std::string& cell, Cluster& cluster,
+                                       ceph::FencedListener on_fenced) {
+  H5M_ASSIGN_OR_RETURN(const ceph::RootUrl url, ceph::ParseRootUrl(config.root.native()));
+  H5M_ASSIGN_OR_RETURN(auto mounted, ceph::Mount(url, std::move(on_fenced)));
+  const ceph::SessionIdentity session = mounted->Session();
+  const auto addresses = cluster::SplitAddresses(session.addresses);
+  if (addresses.empty()) {
+    return absl::UnavailableError("Ceph does not tell a mount's address, by which it is fenced");
+  }
+  // Before it writes anything.
+  H5M_RETURN_IF_ERROR(cluster.AddMount(session.uuid, addresses));
+  spdlog::info("CephFS: {} for the cell \"{}\"", mounted->SessionName(), cell);
+  options.root = cell.empty() ? config.root : std::filesystem::path("/" + cell);
+  H5M_ASSIGN_OR_RETURN(auto store, store::Store::Open(*mounted, options));
+  return OpenedStore{std::move(mounted), std::move(store)};
+}
+
+absl::StatusOr<OpenedStore> OpenHere(const Config& config, store::StoreOptions options,
+                                     const std::string& cell) {
+  options.root = config.root / cell;
+  H5M_ASSIGN_OR_RETURN(auto store, store::Store::Open(Env::Posix(), options));
+  return OpenedStore{nullptr, std::move(store)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(
+    const Config& config, const store::StoreOptions& options, ceph::FencedListener on_fenced,
+    std::function<void(const absl::Status& why)> on_lost) {
+  const ClusterSettings& settings = *config.cluster;
+  const bool is_ceph = ceph::IsRootUrl(config.root.native());
+  if (is_ceph) {
+    H5M_RETURN_IF_ERROR(ceph::LoadModule().status());
+  } else {
+    H5M_RETURN_IF_ERROR(CheckRootFencing(config));
+  }
+  Cluster::Parts parts;
+  H5M_ASSIGN_OR_RETURN(parts.registry, RegistryHolder::Open(config));
+  H5M_RETURN_IF_ERROR(PrepareRegistry(parts.registry->registry(), settings));
+  store::StoreOptions of_cell = options;
+  of_cell.memory_max_bytes /= settings.cells.size();
+  // Set below: no cell is opened before Start().
+  auto cluster_of_opener = std::make_shared<Cluster*>(nullptr);
+  parts.open = [config, of_cell, is_ceph, cluster_of_opener,
+                on_fenced](const std::string& cell) -> absl::StatusOr<OpenedStore> {
+    if (!is_ceph) return OpenHere(config, of_cell, cell);
+    return OpenInCeph(config, of_cell, cell, **cluster_of_opener, on_fenced);
+  };
+  parts.close_timeout = kCloseTimeout;
+  parts.on_lost = std::move(on_lost);
+  parts.on_note = [](const std::string& line) { spdlog::info("cluster: {}", line); };
+  auto cluster = std::make_unique<Cluster>(settings, std::move(parts));
+  *cluster_of_opener = cluster.get();
+  return cluster;
+}
+
+}  // namespace h5mirror::server

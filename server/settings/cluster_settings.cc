@@ -1,0 +1,223 @@
+#include "server/settings/cluster_settings.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/human.h"
+#include "base/setting_values.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "ceph/root_url.h"
+#include "cluster/claims.h"
+#include "cluster/records.h"
+#include "rpc/server_address.h"
+#include "server/settings/config.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr std::string_view kRados = "rados://";
+constexpr std::string_view kFile = "file:";
+// A lease is renewed by a beat. Fewer in it, and one that is late would stop all answers.
+constexpr int kBeatsInLeaseMin = 3;
+constexpr int kSilentBeatsMin = 3;
+constexpr size_t kCellsMax = 1000;
+
+absl::Status SetRegistry(std::string_view text, ClusterSettings& cluster) {
+  if (text.starts_with(kRados)) {
+    const std::string_view rest = text.substr(kRados.size());
+    const size_t slash = rest.find('/');
+    if (slash == 0 || slash == rest.npos || slash + 1 == rest.size() ||
+        rest.find_first_of("?#", 0) != rest.npos) {
+      return absl::InvalidArgumentError(
+          "must be rados://POOL/OBJECT; Ceph's configuration and key are those of `root`");
+    }
+    cluster.kind = RegistryKind::kRados;
+    cluster.pool = rest.substr(0, slash);
+    cluster.object = rest.substr(slash + 1);
+    return absl::OkStatus();
+  }
+  if (text.starts_with(kFile) && text.size() > kFile.size() && text[kFile.size()] == '/') {
+    cluster.kind = RegistryKind::kFile;
+    cluster.directory = text.substr(kFile.size());
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "must be rados://POOL/OBJECT, or file:/DIR for several servers on one machine");
+}
+
+absl::Status SetNode(std::string_view text, ClusterSettings& cluster) {
+  H5M_RETURN_IF_ERROR(cluster::CheckServerId(text));
+  cluster.node = text;
+  return absl::OkStatus();
+}
+
+absl::Status SetAddress(std::string_view text, ClusterSettings& cluster) {
+  H5M_RETURN_IF_ERROR(rpc::ParseServerAddress(text).status());
+  cluster.address = text;
+  return absl::OkStatus();
+}
+
+absl::Status AddCell(std::string_view text, ClusterSettings& cluster) {
+  H5M_RETURN_IF_ERROR(cluster::CheckCellDirectory(text));
+  for (const std::string& other : cluster.cells) {
+    if (!cluster::Overlap(text, other)) continue;
+    return absl::InvalidArgumentError(
+        StrCat("lies in the cell \"", other, "\", or around it: cells lie beside each other"));
+  }
+  if (cluster.cells.size() == kCellsMax) {
+    return absl::InvalidArgumentError(StrCat("there may be ", kCellsMax, " cells at most"));
+  }
+  cluster.cells.emplace_back(text);
+  return absl::OkStatus();
+}
+
+absl::Status SetDuration(std::string_view text, absl::Duration min, absl::Duration max,
+                         absl::Duration& value) {
+  H5M_ASSIGN_OR_RETURN(value, ParseDurationIn(text, min, max));
+  return absl::OkStatus();
+}
+
+struct TableKey {
+  std::string_view name;
+  bool repeats;  // may have several values
+  absl::Status (*set)(std::string_view text, ClusterSettings& cluster);
+};
+
+constexpr TableKey kKeys[] = {
+    {"registry", false, SetRegistry},
+    {"node", false, SetNode},
+    {"address", false, SetAddress},
+    {"cells", true, AddCell},
+    {"beat", false,
+     [](std::string_view text, ClusterSettings& cluster) {
+       return SetDuration(text, absl::Milliseconds(100), absl::Seconds(10), cluster.beat);
+     }},
+    {"lease", false,
+     [](std::string_view text, ClusterSettings& cluster) {
+       return SetDuration(text, absl::Milliseconds(400), absl::Minutes(1), cluster.lease);
+     }},
+};
+
+absl::Status SetPart(const Setting& part, std::set<std::string>& seen, ClusterSettings& cluster) {
+  const auto* key = std::find_if(std::begin(kKeys), std::end(kKeys),
+                                 [&](const TableKey& each) { return each.name == part.key; });
+  if (key == std::end(kKeys)) {
+    std::vector<std::string_view> names;
+    for (const TableKey& each : kKeys) names.push_back(each.name);
+    return absl::InvalidArgumentError(
+        StrCat(part.source, ": unknown key \"", part.key, "\" in [cluster]; ",
+               SuggestKey(part.key, names, "docs/how-to/run-a-cluster.md shows all keys")));
+  }
+  if (part.is_empty_array) {
+    return absl::InvalidArgumentError(
+        StrCat(part.source, ": ", part.key, " = []: names none; without the key, the root is one"));
+  }
+  if (!seen.insert(part.key).second && !key->repeats) {
+    return absl::InvalidArgumentError(StrCat(part.source, ": ", part.key, ": has one value"));
+  }
+  if (const absl::Status status = key->set(part.text, cluster); !status.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(part.source, ": ", part.key, " = \"", part.text, "\": ", status.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ClusterSettings> MakeOne(const Setting& table) {
+  ClusterSettings cluster;
+  cluster.source = table.source;
+  cluster.cells.clear();
+  std::set<std::string> seen;
+  for (const Setting& part : table.parts) H5M_RETURN_IF_ERROR(SetPart(part, seen, cluster));
+  for (const char* key : {"registry", "node"}) {
+    if (seen.contains(key)) continue;
+    return absl::InvalidArgumentError(StrCat(table.source, ": [cluster] has no ", key));
+  }
+  if (cluster.cells.empty()) cluster.cells = {""};
+  if (cluster.lease < kBeatsInLeaseMin * cluster.beat) {
+    return absl::InvalidArgumentError(
+        StrCat(table.source, ": [cluster]: lease = ", HumanDuration(cluster.lease), " must be ",
+               kBeatsInLeaseMin, " times beat = ", HumanDuration(cluster.beat), " at least"));
+  }
+  return cluster;
+}
+
+}  // namespace
+
+std::string ClusterSettings::Registry() const {
+  return kind == RegistryKind::kRados ? StrCat(kRados, pool, "/", object)
+                                      : StrCat(kFile, directory);
+}
+
+cluster::Timing ClusterSettings::Timing() const {
+  cluster::Timing timing;
+  timing.beat_every = beat;
+  timing.valid_for = lease;
+  timing.silent_for = lease * 5 / 4;
+  timing.silent_beats =
+      std::max(kSilentBeatsMin, static_cast<int>(absl::FDivDuration(timing.silent_for, beat)));
+  timing.fence_patience = 3 * beat;
+  timing.claim_patience = 2 * beat;
+  timing.reopen_after = 10 * beat;
+  return timing;
+}
+
+absl::StatusOr<std::optional<ClusterSettings>> MakeClusterSettings(
+    absl::Span<const Setting> settings) {
+  std::optional<ClusterSettings> cluster;
+  for (const Setting& setting : settings) {
+    if (setting.key != "cluster") continue;
+    H5M_ASSIGN_OR_RETURN(cluster, MakeOne(setting));
+  }
+  return cluster;
+}
+
+absl::Status CheckCluster(const Config& config) {
+  if (!config.cluster.has_value()) return absl::OkStatus();
+  const ClusterSettings& cluster = *config.cluster;
+  const std::string registry =
+      StrCat(cluster.source, ": [cluster]: registry = \"", cluster.Registry(), "\": ");
+  const bool is_ceph = ceph::IsRootUrl(config.root.native());
+  if (cluster.kind == RegistryKind::kRados && !is_ceph) {
+    return absl::InvalidArgumentError(
+        StrCat(registry, "Ceph keeps a lost server's writes off a root in CephFS only; root is \"",
+               config.root.string(), "\""));
+  }
+  if (cluster.kind == RegistryKind::kFile && is_ceph) {
+    return absl::InvalidArgumentError(
+        StrCat(registry, "a root in CephFS wants rados://POOL/OBJECT: a file fences nobody"));
+  }
+  if (config.root_fencing == RootFencing::kNone) {
+    return absl::InvalidArgumentError(
+        StrCat(registry, "root_fencing = \"none\" says that one server alone serves the root"));
+  }
+  if (!config.quotas.empty()) {
+    return absl::InvalidArgumentError(StrCat(
+        config.quotas.front().source, ": [[quota]]: a server of a cluster does not count space"));
+  }
+  const bool is_reachable =
+      !cluster.address.empty() ||
+      (!config.listen.empty() && config.listen.front().reach != Reach::kNetwork);
+  if (!is_reachable) {
+    return absl::InvalidArgumentError(
+        StrCat(cluster.source,
+               ": [cluster] has no address: HOST:PORT by which clients of other "
+               "servers reach this one"));
+  }
+  return absl::OkStatus();
+}
+
+std::string Describe(const ClusterSettings& cluster) {
+  std::string text =
+      StrCat("[cluster]\nregistry = \"", cluster.Registry(), "\"\nnode = \"", cluster.node, "\"\n");
+  if (!cluster.address.empty()) StrAppend(&text, "address = \"", cluster.address, "\"\n");
+  StrAppend(&text, "cells = [");
+  for (const std::string& cell : cluster.cells) {
+    StrAppend(&text, &cell == &cluster.cells.front() ? "\"" : ", \"", cell, "\"");
+  }
+  StrAppend(&text, "]\nbeat = \"", absl::FormatDuration(cluster.beat), "\"\nlease = \"",
+            absl::FormatDuration(cluster.lease), "\"\n");
+  return text;
+}
+
+}  // namespace h5mirror::server
