@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "base/strings.h"
 #include "cli/output/text.h"
+#include "cli/testing/fake_details.h"
 #include "cli/testing/fake_forks.h"
 #include "cli/testing/fake_mirror.h"
 #include "grpcpp/server_builder.h"
@@ -46,16 +47,6 @@ v1::FileStatus StatusOf(const std::string& name, const FakeFile& file) {
   if (file.forked_from.version() > 0) *status.mutable_forked_from() = file.forked_from;
   if (file.leased) *status.mutable_lease()->mutable_writer() = file.lease;
   return status;
-}
-
-void AddDetails(const v1::Version& newest, v1::FileSummary& file) {
-  v1::LastWriter& last = *file.mutable_last_writer();
-  *last.mutable_writer() = newest.writer();
-  last.set_verified_user(newest.verified_user());
-  *last.mutable_time() = newest.server_time();
-  file.set_history_bytes(4096);
-  file.mutable_recent_writes()->set_interval_seconds(5);
-  for (const int64_t bytes : {0, 512}) file.mutable_recent_writes()->add_received_bytes(bytes);
 }
 
 class FakeFiles final : public v1::Files::Service {

@@ -150,6 +150,10 @@ absl::Status FilesService::ListByLook(IsCancelled is_cancelled, const Principal&
     H5M_ASSIGN_OR_RETURN(const std::vector<store::FileSummary> files,
                          ListVisible(is_cancelled, principal, request.directory(), after, step));
     for (const store::FileSummary& file : files) {
+      if (after != request.page_token() && environment_.clock.Monotonic() >= end) {
+        response.set_next_page_token(after);
+        return absl::OkStatus();
+      }
       v1::FileSummary summary = ToProto(file);
       H5M_ASSIGN_OR_RETURN(bool is_wanted, Describe(request, file, summary));
       // Another file may have got the name since it was listed.
@@ -163,10 +167,6 @@ absl::Status FilesService::ListByLook(IsCancelled is_cancelled, const Principal&
       }
       if (is_wanted) *response.add_files() = std::move(summary);
       after = file.name;
-      if (environment_.clock.Monotonic() >= end) {
-        response.set_next_page_token(after);
-        return absl::OkStatus();
-      }
     }
     if (files.size() < step) return absl::OkStatus();
     if (is_cancelled()) return absl::CancelledError("the caller has gone");
