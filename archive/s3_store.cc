@@ -150,7 +150,7 @@ absl::StatusOr<HttpAnswer> S3Store::TryOnce(const Call& call, absl::Duration tim
   request.method = call.method;
   request.url = StrCat(settings_.endpoint, TargetOf(signed_request));
   request.headers = SignedHeaders(signed_request, credentials(), settings_.region, absl::Now());
-  if (call.body != nullptr) request.headers.push_back("Content-Type: application/octet-stream");
+  if (call.body != nullptr) request.headers.emplace_back("Content-Type: application/octet-stream");
   request.long_body = call.body;
   request.connect_timeout = std::min(request.connect_timeout, timeout);
   request.timeout = timeout;

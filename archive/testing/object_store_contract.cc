@@ -29,7 +29,8 @@ std::vector<std::string> NamesOf(store::ObjectStore& store, std::string_view pre
 }
 
 void ExpectPutsAndGets(store::ObjectStore& store) {
-  const std::string text = std::string("ab\0c", 4) + std::string(3 << 20, 'x') + "end";
+  const std::string text =
+      StrCat(std::string_view("ab\0c", 4), std::string(size_t{3} << 20, 'x'), "end");
   ASSERT_TRUE(PutText(store, "files/a/1", text).ok());
   EXPECT_EQ(GetText(store, "files/a/1").value_or(""), text);
   EXPECT_EQ(store.Head("files/a/1", kTestTimeout)->size_bytes, text.size());

@@ -74,17 +74,20 @@ absl::StatusOr<std::optional<ArchivedSegment>> ArchivedSegments::Find(uint64_t n
     index = index_;
   }
   if (index == nullptr) return std::nullopt;
-  H5M_ASSIGN_OR_RETURN(auto found, index->FindArchived(number));
+  auto found = index->FindArchived(number);
   // One that is being put may be anything, and what is to be deleted may be gone.
-  if (found && found->state != ArchiveState::kArchived) found.reset();
+  const bool is_whole =
+      found.ok() && found->has_value() && (*found)->state == ArchiveState::kArchived;
+  if (found.ok() && !is_whole) return std::nullopt;
   return found;
 }
 
 absl::StatusOr<std::shared_ptr<EnvFile>> ArchivedSegments::Open(uint64_t number,
                                                                 const std::string& name) {
-  H5M_ASSIGN_OR_RETURN(auto found, Find(number));
+  auto found = Find(number);
+  H5M_RETURN_IF_ERROR(found.status());
   std::shared_ptr<EnvFile> file;
-  if (found) file = std::make_shared<ObjectFile>(cache_, *std::move(found), name);
+  if (found->has_value()) file = std::make_shared<ObjectFile>(cache_, **std::move(found), name);
   return file;
 }
 
