@@ -1,6 +1,7 @@
-"""./dev bench senders: does a parallel program's copy flow faster where each node sends its own part?
+"""./dev bench senders: does a copy flow faster where each node sends its part?
 
-Two nodes, each with one slow link to the storage host, are network namespaces on this machine. Wants root.
+Two nodes, each with one slow link to the storage host, are network namespaces
+of this machine. Wants root.
 See bench/README.md for what the tables mean and how to read them.
 """
 

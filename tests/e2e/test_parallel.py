@@ -149,6 +149,32 @@ def test_a_server_that_is_away_costs_the_program_nothing_and_gets_all_later(site
     assert step_of(site.head("run.h5"), 2) == 4
 
 
+def test_what_is_written_behind_a_flush_is_in_no_cut_when_the_server_comes_back(site):
+    """A serial program comes back by itself, as its file is as its flush left it. Ranks write on unseen."""
+    beside = site.start(site.script("""
+    with h5py.File('beside.h5', 'w') as file:
+        for line in sys.stdin:
+            file.attrs['n'] = len(line)
+            file.flush()
+            print('done', flush=True)
+    """), config=site.config(), talks=True)
+    program = Ranks(site, 2, config=site.config(under=UNDER, ack_tick="applied"))
+    program.do("new run.h5", "step", "close", "open run.h5", "step", "flush")
+    beside.ask("more")
+    site.server.kill9()
+    program.do("step")
+    site.server.start()
+    wait_until(lambda: cut_of(site, "beside.h5") > 0, "the serial program does not come back")
+    site.settle("run.h5")
+    assert step_of(site.head("run.h5"), 2) in (1, 2), "a cut is what a flush left"
+    program.do("flush", "close")
+    program.end()
+    beside.popen.stdin.close()
+    beside.wait().ok()
+    site.assert_mirrored("run.h5")
+    assert step_of(site.head("run.h5"), 2) == 3
+
+
 def test_with_on_outage_fail_the_flush_fails_on_all_ranks(site):
     config = site.config(under=UNDER, timeout="500ms", linger="1s", on_outage="fail", ack_tick="applied")
     program = Ranks(site, 3, config=config)
