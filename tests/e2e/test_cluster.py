@@ -52,14 +52,19 @@ class Pair:
             server.start()
         wait_until(lambda: any(self._serves(each) for each in self.servers), "nobody serves the root")
         self.owner, self.other = sorted(self.servers, key=self._serves, reverse=True)
+        # It looks at the registry once a second.
+        wait_until(lambda: "of this cluster serves it" in self._status(self.other).err, "it does not know the owner")
 
     @staticmethod
     def _table(registry, node) -> str:
         return f'[cluster]\nregistry = "{registry}"\nnode = "{node}"\n'
 
     def _serves(self, server) -> bool:
+        return self._status(server).code == 3
+
+    def _status(self, server):
         self.site.server = server
-        return self.site.cli("status", "none.h5").code == 3
+        return self.site.cli("status", "none.h5")
 
     def await_takeover(self) -> None:
         """Until the other server serves the root; then it is the site's."""
@@ -71,6 +76,7 @@ class Pair:
         writer = self.site.start(self.site.script(WRITER), config=self.site.config(ack="durable", timeout="60s"))
         writer.wait_for_line("cut 5")
         self.site.server = self.owner
+        self.site.wait_for_cut("r.h5")
         return writer
 
     def await_more(self, writer, count: int = 5) -> None:
