@@ -13,11 +13,11 @@ namespace h5mirror::archive {
 namespace {
 
 constexpr std::string_view kScheme = "s3://";
+constexpr std::string_view kDirectoryScheme = "dir:";
 constexpr std::string_view kForm =
-    "must be a directory, as in /mnt/archive, or "
+    "must be a directory, as in dir:/mnt/archive, or "
     "s3://BUCKET/PREFIX?endpoint=URL&region=NAME&credentials=FILE&ca=FILE, of which only the "
-    "bucket "
-    "is needed";
+    "bucket is needed";
 
 absl::Status Refuse(std::string_view why) {
   return absl::InvalidArgumentError(StrCat(kForm, ": ", why));
@@ -96,11 +96,13 @@ absl::Status CheckS3(const S3Settings& s3) {
 absl::StatusOr<ArchiveUrl> ParseArchiveUrl(std::string_view text) {
   if (text.find('\0') != text.npos) return Refuse("it has a NUL byte");
   ArchiveUrl url;
-  if (text.starts_with("/")) {
+  if (text.starts_with(kDirectoryScheme)) {
+    text.remove_prefix(kDirectoryScheme.size());
+    if (!text.starts_with("/")) return Refuse("the path of a directory is absolute");
     url.directory = std::string(text);
     return url;
   }
-  if (!text.starts_with(kScheme)) return Refuse("it begins neither with / nor with s3://");
+  if (!text.starts_with(kScheme)) return Refuse("it begins neither with dir: nor with s3://");
   text.remove_prefix(kScheme.size());
   const size_t question = text.find('?');
   std::string_view place = text.substr(0, question);

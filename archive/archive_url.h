@@ -1,5 +1,5 @@
-// The address of an archive: a directory, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME&
-// credentials=FILE&ca=FILE.
+// The address of an archive: dir:/PATH, or s3://BUCKET/PREFIX?endpoint=URL&region=NAME&
+// credentials=FILE&ca=FILE. It has no keys.
 #ifndef H5MIRROR_ARCHIVE_ARCHIVE_URL_H_
 #define H5MIRROR_ARCHIVE_ARCHIVE_URL_H_
 

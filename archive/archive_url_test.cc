@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(ArchiveUrlTest, APathIsADirectory) {
-  EXPECT_EQ(ParseArchiveUrl("/mnt/archive")->directory, "/mnt/archive");
+  EXPECT_EQ(ParseArchiveUrl("dir:/mnt/archive")->directory, "/mnt/archive");
 }
 
 TEST(ArchiveUrlTest, ABucketAloneIsEnough) {
@@ -29,12 +29,27 @@ TEST(ArchiveUrlTest, EveryPartCounts) {
 }
 
 TEST(ArchiveUrlTest, OtherTextsAreRefusedWithTheForm) {
-  for (const char* text :
-       {"", "archive", "s3:b", "http://b/", "s3://", "s3://a", "s3://B_C", "s3://bucket/a//b",
-        "s3://bucket/../x", "s3://bucket?", "s3://bucket?x=y",
-        "s3://bucket?region=", "s3://bucket?region=a&region=b", "s3://bucket?region=a/b",
-        "s3://bucket?ca=keys", "s3://bucket?endpoint=host", "s3://bucket?endpoint=https://h/path",
-        "s3://bucket?endpoint=https://user:pw@h"}) {
+  for (const char* text : {"",
+                           "archive",
+                           "/mnt/archive",
+                           "dir:",
+                           "dir:archive",
+                           "s3:b",
+                           "http://b/",
+                           "s3://",
+                           "s3://a",
+                           "s3://B_C",
+                           "s3://bucket/a//b",
+                           "s3://bucket/../x",
+                           "s3://bucket?",
+                           "s3://bucket?x=y",
+                           "s3://bucket?region=",
+                           "s3://bucket?region=a&region=b",
+                           "s3://bucket?region=a/b",
+                           "s3://bucket?ca=keys",
+                           "s3://bucket?endpoint=host",
+                           "s3://bucket?endpoint=https://h/path",
+                           "s3://bucket?endpoint=https://user:pw@h"}) {
     const absl::Status status = ParseArchiveUrl(text).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << text << ": " << status;
     EXPECT_THAT(status.message(), HasSubstr("s3://BUCKET/PREFIX")) << text;
@@ -42,7 +57,7 @@ TEST(ArchiveUrlTest, OtherTextsAreRefusedWithTheForm) {
 }
 
 TEST(ArchiveUrlTest, ADirectoryThatIsNotThereIsNotFound) {
-  const auto opened = OpenArchive(Env::Posix(), "/nowhere/at/all");
+  const auto opened = OpenArchive(Env::Posix(), "dir:/nowhere/at/all");
   EXPECT_TRUE(absl::IsNotFound(opened.status())) << opened.status();
 }
 
