@@ -57,7 +57,7 @@ TEST(ArchiveUrlTest, OtherTextsAreRefusedWithTheForm) {
 }
 
 TEST(ArchiveUrlTest, ADirectoryThatIsNotThereIsNotFound) {
-  const auto opened = OpenArchive(Env::Posix(), "/nowhere/at/all");
+  const auto opened = OpenArchive(Env::Posix(), "dir:/nowhere/at/all");
   EXPECT_TRUE(absl::IsNotFound(opened.status())) << opened.status();
 }
 
