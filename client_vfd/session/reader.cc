@@ -324,20 +324,20 @@ void Reader::ShareWithHost(const ReaderConfig& config, const std::string& file_i
       version_.cut(),
       version_.version(),
       version_.server_time().seconds() * 1'000'000'000 + version_.server_time().nanos()};
-  MapMetadata(agent, question);
-  ShareBlocks(agent, std::move(question));
+  if (MapMetadata(agent, question)) ShareBlocks(agent, std::move(question));
 }
 
-void Reader::MapMetadata(const std::string& agent, const rpc::CutMapQuestion& question) {
+bool Reader::MapMetadata(const std::string& agent, const rpc::CutMapQuestion& question) {
   const auto ask = [&](absl::Time deadline) {
     return rpc::CutMap::Ask(rpc::CutMapSocket(agent), question, source_.size_bytes(), deadline);
   };
   auto map = AskToMap(ask);
-  if (!map.ok()) return;  // What is wanted is asked for.
+  if (!map.ok()) return absl::IsNotFound(map.status());  // What is wanted is asked for.
   const std::shared_ptr<const rpc::CutMap> shared = *std::move(map);
   source_.UseKnown(
       [shared](uint64_t offset, absl::Span<char> out) { return shared->Read(offset, out); },
       shared->has_all());
+  return true;
 }
 
 void Reader::ShareBlocks(std::string agent, rpc::CutMapQuestion question) {

@@ -81,7 +81,8 @@ class Reader {
   // Maps the metadata of the open version, if an agent of this host has it. Its raw data is looked
   // for when some is read.
   void ShareWithHost(const ReaderConfig& config, const std::string& file_id);
-  void MapMetadata(const std::string& agent, const rpc::CutMapQuestion& question);
+  // False: no agent answers there as it should.
+  bool MapMetadata(const std::string& agent, const rpc::CutMapQuestion& question);
   void ShareBlocks(std::string agent, rpc::CutMapQuestion question);
   absl::Status Describe(const absl::Status& status) const;
 
