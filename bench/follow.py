@@ -39,6 +39,8 @@ class Options:
     set_block_kib: int
     set_limit_mib: int
     set_processes: list[int]
+    shared_mib: int
+    shared_limit_mib: int
     subscribers: list[int]     # part 4
     subscriber_ticks: int
     subscriber_kib: int
@@ -48,11 +50,11 @@ class Options:
 FULL = dict(table_rounds=11, rows=follow_tables.FULL, tick_ms=100, readers=[1, 10, 100], ticks=1000, rounds=3,
             objects=100_000, blocks=5_000, block_kib=[4, 64], round_trip_ms=1, scan_mib=512,
             scan_kib=[64, 1024, 16384], set_files=16, set_mib=2048, set_block_kib=64,
-            set_limit_mib=512, set_processes=[1, 2, 4, 8, 16],
+            set_limit_mib=512, set_processes=[1, 2, 4, 8, 16], shared_mib=192, shared_limit_mib=1024,
             subscribers=[0, 1, 10, 100, 300, 1000], subscriber_ticks=100, subscriber_kib=64)
 QUICK = dict(table_rounds=1, rows=follow_tables.QUICK, tick_ms=20, readers=[1, 2], ticks=10, rounds=1, objects=2_000,
              blocks=40, block_kib=[4], round_trip_ms=1, scan_mib=4, scan_kib=[1024],
-             set_files=4, set_mib=8, set_block_kib=64, set_limit_mib=64, set_processes=[1, 4],
+             set_files=4, set_mib=8, set_block_kib=64, set_limit_mib=64, set_processes=[1, 4], shared_mib=8, shared_limit_mib=128,
              subscribers=[0, 1, 20], subscriber_ticks=10, subscriber_kib=16, with_targets=False)
 
 
@@ -114,7 +116,10 @@ class Bench:
         self.results["scans"] = self._guarded(
             "reading in order", lambda d: follow_scans.measure(self.options, d)) or {}
         self.results["crowd"] = self._guarded(
-            "TeraVAP-like reading", lambda d: follow_crowd.measure(self.options, d)) or {}
+            "TeraVAP-like reading", lambda d: follow_crowd.measure(self.options, follow_crowd.shares(self.options), d)) or {}
+        self.results["crowd_whole"] = self._guarded(
+            "many readers of the same files",
+            lambda d: follow_crowd.measure(self.options, follow_crowd.whole(self.options), d)) or {}
 
     def _subscribers(self) -> None:
         o = self.options

@@ -6,6 +6,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "rpc/mirror_stream.h"
+#include "rpc/reading_channel.h"
 #include "rpc/status.h"
 #include "rpc/texts.h"
 
@@ -428,6 +429,13 @@ absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const ClientOptions& opt
                                                         absl::Duration refused_max) {
   std::shared_ptr<grpc::Channel> channel = MakeChannel(options);
   H5M_RETURN_IF_ERROR(WaitConnected(*channel, options, connect_timeout, refused_max));
+  return std::make_unique<ClientImpl>(options, std::move(channel));
+}
+
+absl::StatusOr<std::unique_ptr<Client>> ConnectToRead(const ClientOptions& options,
+                                                      absl::Duration connect_timeout) {
+  std::shared_ptr<grpc::Channel> channel = MakeReadingChannel(options);
+  H5M_RETURN_IF_ERROR(WaitConnected(*channel, options, connect_timeout));
   return std::make_unique<ClientImpl>(options, std::move(channel));
 }
 

@@ -6,6 +6,7 @@ namespace h5mirror::rpc {
 namespace {
 
 constexpr char kQuestionMagic[9] = "H5MASK02";
+constexpr char kBlocksQuestionMagic[9] = "H5MASB01";
 constexpr size_t kFileIdBytes = 16;
 
 struct QuestionHeader {
@@ -28,11 +29,16 @@ std::optional<QuestionHeader> HeaderOf(std::string_view bytes) {
   return header;
 }
 
+bool HasMagic(const QuestionHeader& header, const char* magic) {
+  return std::memcmp(header.magic, magic, sizeof(header.magic)) == 0;
+}
+
 }  // namespace
 
 std::string EncodeQuestion(const CutMapQuestion& question) {
   QuestionHeader header{};
-  std::memcpy(header.magic, kQuestionMagic, sizeof(header.magic));
+  std::memcpy(header.magic, question.blocks ? kBlocksQuestionMagic : kQuestionMagic,
+              sizeof(header.magic));
   header.cut = question.cut;
   header.version = question.version;
   header.version_time_ns = question.version_time_ns;
@@ -49,7 +55,9 @@ std::string EncodeQuestion(const CutMapQuestion& question) {
 std::optional<size_t> QuestionBytes(std::string_view bytes) {
   const std::optional<QuestionHeader> header = HeaderOf(bytes);
   if (!header) return 0;
-  if (std::memcmp(header->magic, kQuestionMagic, sizeof(header->magic)) != 0) return std::nullopt;
+  if (!HasMagic(*header, kQuestionMagic) && !HasMagic(*header, kBlocksQuestionMagic)) {
+    return std::nullopt;
+  }
   if (header->target_bytes > kQuestionBytesMax || header->name_bytes > kQuestionBytesMax) {
     return std::nullopt;
   }
@@ -70,6 +78,7 @@ std::optional<CutMapQuestion> DecodeQuestion(std::string_view bytes) {
   question.cut = header.cut;
   question.version = header.version;
   question.version_time_ns = header.version_time_ns;
+  question.blocks = HasMagic(header, kBlocksQuestionMagic);
   return question;
 }
 

@@ -49,6 +49,7 @@ struct CutMapQuestion {
   // When the server made that version (ns since 1970): another file that takes the name reaches the
   // same numbers.
   int64_t version_time_ns = 0;
+  bool blocks = false;  // asks for rpc/shared_blocks_format.h
 };
 std::string EncodeQuestion(const CutMapQuestion& question);
 // The length of the question that begins with `bytes`; 0: not known yet. Unset: it is no question.

@@ -186,6 +186,11 @@ absl::Status VersionSource::Read(uint64_t offset, absl::Span<char> out, ReadKind
     out = out.subspan(0, inside);
   }
   if (known_ && !out.empty() && known_(offset, out)) return absl::OkStatus();
+  if (shared_ && !out.empty() && kind == ReadKind::kRaw) {
+    const uint64_t done = shared_(offset, out);
+    offset += done;
+    out.remove_prefix(done);
+  }
   while (!out.empty()) {
     uint64_t done = MissingBytes(offset, out.size());
     if (const uint64_t copied = done > 0 ? CopyFromPage(offset, out) : 0; copied > 0) {

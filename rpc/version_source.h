@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -111,6 +112,10 @@ class VersionSource {
   using KnownBytes = std::function<bool(uint64_t offset, absl::Span<char> out)>;
   // `known` is tried first. `has_metadata`: it has all metadata, so that none is fetched ahead.
   void UseKnown(KnownBytes known, bool has_metadata);
+  // Raw data that readers of this host share. Fills the beginning of `out`, and returns how many
+  // bytes; the rest is fetched.
+  using SharedBytes = std::function<uint64_t(uint64_t offset, absl::Span<char> out)>;
+  void UseShared(SharedBytes shared) { shared_ = std::move(shared); }
 
   // Fills `out` with the bytes [offset, offset + out.size()); beyond the end: zeros. A failed read
   // leaves `out` undefined and may be repeated. Errors: the range reader's.
@@ -150,6 +155,7 @@ class VersionSource {
   const std::shared_ptr<BlockCache> cache_;
   const uint64_t owner_;
   KnownBytes known_;           // empty: there is no such source
+  SharedBytes shared_;         // the same
   const uint64_t page_owner_;  // of pages, in blocks that the cache does not have as a whole
   const StreamReader stream_;
   std::array<Run, 2> runs_;

@@ -21,18 +21,51 @@ constexpr size_t kSweepMin = 1024;  // blocks
 // So long after the last reader the memory that was made is kept for the next cut's.
 constexpr absl::Duration kMemoryUnused = absl::Seconds(10);
 
+absl::Status Late(uint64_t offset) {
+  return absl::UnavailableError(
+      StrCat("bytes at ", offset, " are being fetched for another reader, and are late"));
+}
+
+absl::Status NoRoom() {
+  return absl::ResourceExhaustedError("readers have half of the cache mapped: no room for more");
+}
+
 }  // namespace
 
 CutImage::CutImage(std::shared_ptr<BlockPool> pool, uint64_t size_bytes, rpc::RangeReader fetch)
-    : pool_(std::move(pool)), size_bytes_(size_bytes), fetch_(std::move(fetch)) {}
+    : CutImage(pool, size_bytes, std::move(fetch), std::make_shared<BlockWindows>(pool), 1) {}
+
+CutImage::CutImage(std::shared_ptr<BlockPool> pool, uint64_t size_bytes, rpc::RangeReader fetch,
+                   std::shared_ptr<BlockWindows> windows, uint64_t window_cut)
+    : pool_(std::move(pool)),
+      size_bytes_(size_bytes),
+      windows_(std::move(windows)),
+      window_cut_(window_cut),
+      fetch_(std::move(fetch)) {}
 
 uint64_t CutImage::BlockBytes(uint64_t index) const {
   return std::min(kBlockBytes, size_bytes_ - index * kBlockBytes);
 }
 
+// With the bytes that only one of the two cuts has.
+std::vector<Extent> CutImage::ChangedTo(uint64_t size_bytes,
+                                        absl::Span<const Extent> changed) const {
+  std::vector<Extent> all;
+  const uint64_t end = std::min(size_bytes, size_bytes_);
+  for (const Extent& extent : changed) {
+    if (extent.length > 0 && extent.offset < end) {
+      all.push_back({extent.offset, std::min(extent.end(), end) - extent.offset});
+    }
+  }
+  if (size_bytes != size_bytes_) all.push_back({end, std::max(size_bytes, size_bytes_) - end});
+  return all;
+}
+
 std::shared_ptr<CutImage> CutImage::Next(uint64_t size_bytes, rpc::RangeReader fetch,
                                          absl::Span<const Extent> changed) {
-  auto next = std::make_shared<CutImage>(pool_, size_bytes, std::move(fetch));
+  const uint64_t window_cut = windows_->Next(window_cut_, ChangedTo(size_bytes, changed));
+  std::shared_ptr<CutImage> next(
+      new CutImage(pool_, size_bytes, std::move(fetch), windows_, window_cut));
   absl::MutexLock lock(&mutex_);
   absl::MutexLock next_lock(&next->mutex_);  // Nobody else knows of it.
   for (const auto& [index, block] : blocks_) {
@@ -132,16 +165,24 @@ absl::Status CutImage::Read(uint64_t offset, uint64_t length, rpc::RangeSink sin
       H5M_RETURN_IF_ERROR(send(*bytes));
       continue;
     }
+    std::string shared(block->length_bytes(), '\0');
+    if (windows_->Find(window_cut_, index, &shared)) {
+      H5M_RETURN_IF_ERROR(send(shared));
+      continue;
+    }
     const std::vector<BlockPtr> run = ClaimRun(index, (end + kBlockBytes - 1) / kBlockBytes);
     if (run.empty()) {
       if (!pool_->AwaitRelease(block, deadline)) {
-        return absl::UnavailableError(
-            StrCat("bytes at ", offset, " are being fetched for another reader, and are late"));
+        return Late(offset);
       }
       continue;
     }
     std::vector<BytesPtr> fetched;
-    H5M_RETURN_IF_ERROR(FetchRun(index, run, &fetched));
+    const auto keep = [&](const BlockPtr& of, std::string bytes) {
+      fetched.push_back(pool_->Fill(of, std::move(bytes), Kind::kRaw));
+      return absl::OkStatus();
+    };
+    H5M_RETURN_IF_ERROR(FetchRun(index, run, keep));
     for (const BytesPtr& bytes : fetched) {
       if (offset < end) H5M_RETURN_IF_ERROR(send(*bytes));
     }
@@ -152,6 +193,7 @@ absl::Status CutImage::Read(uint64_t offset, uint64_t length, rpc::RangeSink sin
 std::vector<BlockPtr> CutImage::ClaimRun(uint64_t index, uint64_t end_index) {
   std::vector<BlockPtr> run;
   for (; index < end_index && run.size() < kRunBlocksMax; ++index) {
+    if (windows_->Find(window_cut_, index, nullptr)) break;
     BlockPtr block = BlockAt(index);
     if (pool_->TryClaim(block) != BlockPool::Claim::kClaimed) break;
     run.push_back(std::move(block));
@@ -159,8 +201,67 @@ std::vector<BlockPtr> CutImage::ClaimRun(uint64_t index, uint64_t end_index) {
   return run;
 }
 
-absl::Status CutImage::FetchRun(uint64_t index, const std::vector<BlockPtr>& run,
-                                std::vector<BytesPtr>* bytes) {
+std::vector<BlockPtr> CutImage::ClaimAround(uint64_t* index, uint64_t end_index, uint64_t around) {
+  const uint64_t blocks = (size_bytes_ + kBlockBytes - 1) / kBlockBytes;
+  const uint64_t first = *index / around * around;
+  std::vector<BlockPtr> run =
+      ClaimRun(*index, std::max(end_index, std::min(first + around, blocks)));
+  while (!run.empty() && run.size() < kRunBlocksMax && *index > first) {
+    std::vector<BlockPtr> before = ClaimRun(*index - 1, *index);
+    if (before.empty()) break;
+    run.insert(run.begin(), std::move(before.front()));
+    --*index;
+  }
+  return run;
+}
+
+bool CutImage::ShareKnown(const WindowPtr& window, uint64_t index, const BlockPtr& block,
+                          absl::Status* shared) {
+  if (windows_->Has(window, window_cut_, index)) return true;
+  std::string copy(block->length_bytes(), '\0');
+  const BytesPtr bytes = pool_->Get(block);
+  if (bytes == nullptr && !windows_->Find(window_cut_, index, &copy)) return false;
+  if (!windows_->Put(window, window_cut_, index, bytes != nullptr ? *bytes : copy)) {
+    *shared = NoRoom();
+  }
+  return true;
+}
+
+absl::Status CutImage::Share(const WindowPtr& window, uint64_t first, uint64_t count) {
+  const uint64_t blocks = (size_bytes_ + kBlockBytes - 1) / kBlockBytes;
+  first = std::min(first, blocks);
+  const uint64_t end = first + std::min(count, blocks - first);
+  const absl::Time deadline = absl::Now() + kFetchWait;
+  absl::Status shared;
+  for (uint64_t index = first; index < end && shared.ok();) {
+    const BlockPtr block = BlockAt(index);
+    if (ShareKnown(window, index, block, &shared)) {
+      ++index;
+      continue;
+    }
+    const uint64_t around = windows_->Around(window, size_bytes_);
+    uint64_t begin = index;
+    const std::vector<BlockPtr> run = ClaimAround(&begin, end, around);
+    if (run.empty()) {
+      if (!pool_->AwaitRelease(block, deadline)) return Late(index * kBlockBytes);
+      continue;
+    }
+    // What the window has no memory for is not fetched in vain.
+    uint64_t at = begin;
+    const auto keep = [&](const BlockPtr& of, std::string bytes) {
+      if (!windows_->Put(window, window_cut_, at++, bytes)) {
+        pool_->Fill(of, std::move(bytes), Kind::kRaw);
+        shared = NoRoom();
+      }
+      return absl::OkStatus();
+    };
+    H5M_RETURN_IF_ERROR(FetchRun(begin, run, keep));
+    index = begin + run.size();
+  }
+  return shared;
+}
+
+absl::Status CutImage::FetchRun(uint64_t index, const std::vector<BlockPtr>& run, Keep keep) {
   const absl::Cleanup release = [&] {
     for (const BlockPtr& block : run) pool_->Release(block);
   };
@@ -185,7 +286,7 @@ absl::Status CutImage::FetchRun(uint64_t index, const std::vector<BlockPtr>& run
   };
   H5M_RETURN_IF_ERROR(fetch()(begin, end - begin, take, nullptr));
   for (size_t i = 0; i < run.size(); ++i) {
-    bytes->push_back(pool_->Fill(run[i], std::move(parts[i]), Kind::kRaw));
+    H5M_RETURN_IF_ERROR(keep(run[i], std::move(parts[i])));
   }
   return absl::OkStatus();
 }
@@ -275,16 +376,16 @@ absl::Status CutImage::FetchAhead(uint64_t index, uint64_t length) {
         blocks.size() <= size_bytes_ - offset &&
         (blocks.size() % kBlockBytes == 0 || offset + blocks.size() == size_bytes_);
     if (!is_whole) return absl::InternalError("the server sent metadata that is not whole blocks");
-    Keep(offset, blocks);
+    KeepAhead(offset, blocks);
     return absl::OkStatus();
   };
   rpc::MetadataAhead ahead{begin + kBlockBytes, length, take_ahead};
   H5M_RETURN_IF_ERROR(fetch()(begin, block.size(), take, &ahead));
-  Keep(begin, block);
+  KeepAhead(begin, block);
   return absl::OkStatus();
 }
 
-void CutImage::Keep(uint64_t offset, std::string_view blocks) {
+void CutImage::KeepAhead(uint64_t offset, std::string_view blocks) {
   for (; !blocks.empty(); blocks.remove_prefix(std::min<uint64_t>(kBlockBytes, blocks.size()))) {
     const uint64_t index = offset / kBlockBytes;
     pool_->Fill(BlockAt(index), std::string(blocks.substr(0, kBlockBytes)), Kind::kMetadata);

@@ -19,6 +19,7 @@
 #include "base/extent.h"
 #include "rpc/version_source.h"
 #include "swmr_agent/block_pool.h"
+#include "swmr_agent/block_windows.h"
 #include "swmr_agent/cut_memory.h"
 
 namespace h5mirror::agent {
@@ -49,12 +50,22 @@ class CutImage {
   // unless much more is known by now. Errors: kNotFound nothing is known; kResourceExhausted
   // readers have mapped too much.
   absl::StatusOr<std::shared_ptr<const CutMemory>> Memory();
+  // The memory in which readers of `user` find blocks of this cut. Errors: as BlockWindow::Make().
+  absl::StatusOr<WindowPtr> OpenWindow(uid_t user) { return windows_->Open(user, size_bytes_); }
+  // This cut in the entries of windows.
+  uint64_t window_cut() const { return window_cut_; }
+  // Puts the blocks [first, first + count), as far as the cut has them, into the window.
+  // Errors: the reader's; kResourceExhausted there is no memory for them; kUnavailable as Read().
+  absl::Status Share(const WindowPtr& window, uint64_t first, uint64_t count);
   // Blocks of metadata that `read` does not touch, as MetadataAhead has it.
   absl::Status ReadAhead(Extent read, rpc::MetadataAhead& ahead);
 
  private:
   using Kind = BlockPool::Kind;
 
+  CutImage(std::shared_ptr<BlockPool> pool, uint64_t size_bytes, rpc::RangeReader fetch,
+           std::shared_ptr<BlockWindows> windows, uint64_t window_cut);
+  std::vector<Extent> ChangedTo(uint64_t size_bytes, absl::Span<const Extent> changed) const;
   BlockPtr BlockAt(uint64_t index);
   // Replaces the blocks that [begin, end) touches by the rest of them.
   void Forget(uint64_t begin, uint64_t end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -64,16 +75,24 @@ class CutImage {
   uint64_t BlockBytes(uint64_t index) const;
   // Claimed, and next to each other; none: the first is known or somebody fetches it.
   std::vector<BlockPtr> ClaimRun(uint64_t index, uint64_t end_index);
-  // Fetches the claimed blocks from `index` on, and releases them.
-  absl::Status FetchRun(uint64_t index, const std::vector<BlockPtr>& run,
-                        std::vector<BytesPtr>* bytes);
+  // Fetches the claimed blocks from `index` on, gives them to `keep` in order, and releases them.
+  using Keep = absl::FunctionRef<absl::Status(const BlockPtr& block, std::string bytes)>;
+  absl::Status FetchRun(uint64_t index, const std::vector<BlockPtr>& run, Keep keep);
+  // The same, with up to `around` blocks in all: those of the same aligned group, `*index` the
+  // first.
+  std::vector<BlockPtr> ClaimAround(uint64_t* index, uint64_t end_index, uint64_t around);
+  // From where it is known here already. False: it is not.
+  bool ShareKnown(const WindowPtr& window, uint64_t index, const BlockPtr& block,
+                  absl::Status* shared);
   absl::Status FetchAhead(uint64_t index, uint64_t length);
-  void Keep(uint64_t offset, std::string_view blocks);
+  void KeepAhead(uint64_t offset, std::string_view blocks);
   // The metadata of which something is known; `*has_all`: of all of it.
   std::vector<CutMemory::Block> KnownMetadata(bool* has_all);
 
   const std::shared_ptr<BlockPool> pool_;
   const uint64_t size_bytes_;
+  const std::shared_ptr<BlockWindows> windows_;
+  const uint64_t window_cut_;
   absl::Mutex ahead_mutex_;   // held over a fetch of metadata; before mutex_
   absl::Mutex memory_mutex_;  // held over the making of one; before mutex_
   absl::Mutex mutex_;

@@ -24,25 +24,49 @@ constexpr size_t kReadersMax = 8192;
 constexpr absl::Duration kQuestionWait = absl::Seconds(5);
 // While no reader can be let in, and to find the readers that have not asked in time.
 constexpr int kLookMs = 1000;
+// So long after its last reader a window is kept for the next one.
+constexpr absl::Duration kWindowUnused = absl::Seconds(10);
+
+// In one piece, with the descriptors.
+bool Send(int socket, iovec answer, const std::vector<int>& fds) {
+  alignas(cmsghdr) char room[CMSG_SPACE(rpc::kMapDescriptorsMax * sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &answer;
+  message.msg_iovlen = 1;
+  if (!fds.empty()) {
+    message.msg_control = room;
+    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
+    cmsghdr* const part = CMSG_FIRSTHDR(&message);
+    part->cmsg_level = SOL_SOCKET;
+    part->cmsg_type = SCM_RIGHTS;
+    part->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
+    memcpy(CMSG_DATA(part), fds.data(), fds.size() * sizeof(int));
+  }
+  const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+  return sent >= 0 && static_cast<size_t>(sent) == answer.iov_len;
+}
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MapServer>> MapServer::Listen(const std::filesystem::path& path,
-                                                             mode_t mode_bits, Find find) {
+                                                             mode_t mode_bits, Find find,
+                                                             FindBlocks find_blocks) {
   H5M_ASSIGN_OR_RETURN(const auto place, SocketPlace::Prepare(path));
   H5M_ASSIGN_OR_RETURN(OwnedFd listener, ListenAt(*place));
   OwnedFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (stop.get() < 0) return ErrnoToStatus(errno, "listen for readers that map");
   H5M_RETURN_IF_ERROR(place->Publish(mode_bits));
-  return std::unique_ptr<MapServer>(
-      new MapServer(path, std::move(listener), std::move(stop), std::move(find)));
+  return std::unique_ptr<MapServer>(new MapServer(path, std::move(listener), std::move(stop),
+                                                  std::move(find), std::move(find_blocks)));
 }
 
-MapServer::MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Find find)
+MapServer::MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Find find,
+                     FindBlocks find_blocks)
     : path_(std::move(path)),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
       find_(std::move(find)),
+      find_blocks_(std::move(find_blocks)),
       thread_([this] {
         pthread_setname_np(pthread_self(), "h5m-maps");
         Run();
@@ -59,7 +83,7 @@ void MapServer::Run() {
   for (;;) {
     std::vector<pollfd> wanted = {{stop_.get(), POLLIN, 0},
                                   {accepts_ ? listener_.get() : -1, POLLIN, 0}};
-    for (const Reader& reader : readers_) wanted.push_back({reader.fd.get(), POLLIN, 0});
+    for (const Reader& reader : readers_) wanted.push_back({reader.descriptor(), POLLIN, 0});
     const int ready = poll(wanted.data(), wanted.size(), kLookMs);
     if (wanted[0].revents != 0) return;
     accepts_ = true;
@@ -67,8 +91,10 @@ void MapServer::Run() {
     for (auto reader = readers_.begin(); reader != readers_.end(); ++at) {
       const bool is_late = !reader->has_answer && absl::Now() > reader->until;
       const bool stays = ready > 0 && wanted[at].revents != 0 ? Serve(*reader) : !is_late;
+      if (!stays) LetGo(*reader);
       reader = stays ? std::next(reader) : readers_.erase(reader);
     }
+    unused_.remove_if([](const Unused& each) { return absl::Now() > each.until; });
     if (ready > 0 && wanted[1].revents != 0) Accept();
   }
 }
@@ -89,12 +115,20 @@ void MapServer::Accept() {
   accepts_ = false;
 }
 
+void MapServer::LetGo(Reader& reader) {
+  if (reader.blocks == nullptr) return;
+  const WindowPtr& window = reader.blocks->view.window;
+  unused_.remove_if([&](const Unused& each) { return each.window == window; });
+  unused_.push_back({window, absl::Now() + kWindowUnused});
+}
+
 bool MapServer::Serve(Reader& reader) {
   char bytes[4096];
-  const ssize_t got = recv(reader.fd.get(), bytes, sizeof(bytes), 0);
+  const ssize_t got = recv(reader.descriptor(), bytes, sizeof(bytes), 0);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
-  if (got == 0 || reader.has_answer) return false;
+  if (got == 0 || (reader.has_answer && reader.blocks == nullptr)) return false;
   reader.asked.append(bytes, static_cast<size_t>(got));
+  if (reader.blocks != nullptr) return filler_.Take(reader.blocks, &reader.asked);
   const std::optional<size_t> length = rpc::QuestionBytes(reader.asked);
   if (!length || (*length != 0 && reader.asked.size() > *length)) return false;
   if (*length == 0 || reader.asked.size() < *length) return true;
@@ -104,34 +138,43 @@ bool MapServer::Serve(Reader& reader) {
 bool MapServer::Answer(Reader& reader) {
   const std::optional<rpc::CutMapQuestion> question = rpc::DecodeQuestion(reader.asked);
   if (!question) return false;
-  absl::StatusOr<MemoryPtr> memory = find_(reader.user, *question);
+  const bool has_memory =
+      question->blocks ? AnswerBlocks(reader, *question) : AnswerMap(reader, *question);
+  reader.has_answer = true;
+  reader.asked = std::string();
+  return has_memory;
+}
+
+bool MapServer::AnswerMap(Reader& reader, const rpc::CutMapQuestion& question) {
+  absl::StatusOr<MemoryPtr> memory = find_(reader.user, question);
   if (!memory.ok()) {
-    spdlog::debug("{}: not mapped: {}", question->name, ToStd(memory.status().message()));
+    spdlog::debug("{}: not mapped: {}", question.name, ToStd(memory.status().message()));
   }
   const std::vector<int> fds = memory.ok() ? (*memory)->descriptors() : std::vector<int>();
   rpc::CutMapAnswer answer{};
   memcpy(answer.magic, rpc::kAnswerMagic, sizeof(answer.magic));
   answer.descriptor_count = static_cast<uint32_t>(fds.size());
-  iovec bytes{&answer, sizeof(answer)};
-  alignas(cmsghdr) char room[CMSG_SPACE(rpc::kMapDescriptorsMax * sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  if (!fds.empty()) {
-    message.msg_control = room;
-    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
-    cmsghdr* const part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
-    memcpy(CMSG_DATA(part), fds.data(), fds.size() * sizeof(int));
-  }
-  if (sendmsg(reader.fd.get(), &message, MSG_NOSIGNAL) != sizeof(answer) || fds.empty()) {
-    return false;
-  }
-  reader.has_answer = true;
-  reader.asked = std::string();
+  if (!Send(reader.fd.get(), {&answer, sizeof(answer)}, fds) || fds.empty()) return false;
   reader.memory = *std::move(memory);
+  return true;
+}
+
+bool MapServer::AnswerBlocks(Reader& reader, const rpc::CutMapQuestion& question) {
+  absl::StatusOr<SharedView> view = find_blocks_(reader.user, question);
+  rpc::SharedBlocksAnswer answer{};
+  memcpy(answer.magic, rpc::kSharedMagic, sizeof(answer.magic));
+  std::vector<int> fds;
+  if (view.ok()) {
+    fds = view->window->descriptors();
+    answer.cut = view->image->window_cut();
+  } else {
+    spdlog::debug("{}: no blocks shared: {}", question.name, ToStd(view.status().message()));
+  }
+  answer.descriptor_count = static_cast<uint32_t>(fds.size());
+  if (!Send(reader.fd.get(), {&answer, sizeof(answer)}, fds) || fds.empty()) return false;
+  reader.blocks = std::make_shared<BlockReader>();
+  reader.blocks->fd = std::move(reader.fd);
+  reader.blocks->view = *std::move(view);
   return true;
 }
 

@@ -1,5 +1,5 @@
-// Hands the metadata of cuts to readers that map it:
-// docs/design/011-metadata-in-shared-memory.md.
+// Hands memory with bytes of cuts to readers that map it:
+// docs/design/011-metadata-in-shared-memory.md, 052-blocks-in-shared-memory.md.
 #ifndef H5MIRROR_SWMR_AGENT_MAP_SERVER_H_
 #define H5MIRROR_SWMR_AGENT_MAP_SERVER_H_
 
@@ -17,13 +17,14 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "rpc/cut_map.h"
+#include "swmr_agent/block_filler.h"
 #include "swmr_agent/cut_memory.h"
 
 namespace h5mirror::agent {
 
 // A plain socket beside gRPC's, since descriptors go with it. A connection is one map, and stays
 // until its reader has let go of it: so long the memory counts as ours. Has one thread, which never
-// waits for a reader.
+// waits for a reader, and those of a BlockFiller.
 class MapServer {
  public:
   using MemoryPtr = std::shared_ptr<const CutMemory>;
@@ -31,10 +32,14 @@ class MapServer {
   // reads through gRPC.
   using Find =
       std::function<absl::StatusOr<MemoryPtr>(uid_t user, const rpc::CutMapQuestion& question)>;
+  // The same, for questions that ask for blocks.
+  using FindBlocks =
+      std::function<absl::StatusOr<SharedView>(uid_t user, const rpc::CutMapQuestion& question)>;
 
   // kUnavailable names `path`, and why.
   static absl::StatusOr<std::unique_ptr<MapServer>> Listen(const std::filesystem::path& path,
-                                                           mode_t mode_bits, Find find);
+                                                           mode_t mode_bits, Find find,
+                                                           FindBlocks find_blocks);
   // Readers keep their mappings.
   ~MapServer();
   MapServer(const MapServer&) = delete;
@@ -46,22 +51,37 @@ class MapServer {
     absl::Time until;   // it has asked by then,
     std::string asked;  // so far this
     bool has_answer = false;
-    MemoryPtr memory{};  // its mapping
+    MemoryPtr memory{};                     // its mapping
+    std::shared_ptr<BlockReader> blocks{};  // or this one; it has the descriptor then
+
+    int descriptor() const { return blocks != nullptr ? blocks->fd.get() : fd.get(); }
+  };
+  struct Unused {
+    WindowPtr window;
+    absl::Time until;
   };
 
-  MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Find find);
+  MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Find find,
+            FindBlocks find_blocks);
   void Run();
   void Accept();
   // False: it has gone, or is to go.
   bool Serve(Reader& reader);
   bool Answer(Reader& reader);
+  bool AnswerMap(Reader& reader, const rpc::CutMapQuestion& question);
+  bool AnswerBlocks(Reader& reader, const rpc::CutMapQuestion& question);
+  // Windows stay for the next reader for a while.
+  void LetGo(Reader& reader);
 
   const std::filesystem::path path_;
   const OwnedFd listener_;
   const OwnedFd stop_;
   const Find find_;
+  const FindBlocks find_blocks_;
+  BlockFiller filler_;
   bool accepts_ = true;  // the rest: of the thread
   std::list<Reader> readers_;
+  std::list<Unused> unused_;
   std::thread thread_;
 };
 

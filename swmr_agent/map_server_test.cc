@@ -9,9 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
 #include "rpc/agent_socket.h"
+#include "rpc/shared_blocks.h"
 #include "swmr_agent/cut_image.h"
 #include "swmr_agent/testing/fake_ranges.h"
 
@@ -27,18 +30,45 @@ class MapServerTest : public testing::Test {
     ASSERT_NE(mkdtemp(directory), nullptr);
     directory_ = directory;
     image_->Learn(0, ranges_.bytes);
-    auto server =
-        MapServer::Listen(path(), 0600, [this](uid_t user, const rpc::CutMapQuestion& question) {
+    auto server = MapServer::Listen(
+        path(), 0600,
+        [this](uid_t user, const rpc::CutMapQuestion& question) {
           return user == geteuid() && question.name == "a.h5" && question.cut == 7
                      ? image_->Memory()
                      : absl::StatusOr<MapServer::MemoryPtr>(absl::NotFoundError("no such cut"));
-        });
+        },
+        [this](uid_t user, const rpc::CutMapQuestion& question) { return View(user, question); });
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
   void TearDown() override {
     server_.reset();
     std::filesystem::remove_all(directory_);
+  }
+
+  absl::StatusOr<SharedView> View(uid_t user, const rpc::CutMapQuestion& question) {
+    if (user != geteuid() || question.name != "a.h5") return absl::NotFoundError("no such cut");
+    auto window = image_->OpenWindow(user);
+    if (!window.ok()) return window.status();
+    const auto check = [this] {
+      absl::MutexLock lock(&mutex_);
+      return may_read_;
+    };
+    return SharedView{image_, *std::move(window), check};
+  }
+  absl::StatusOr<std::unique_ptr<rpc::SharedBlocks>> AskBlocks(const std::string& name = "a.h5") {
+    rpc::CutMapQuestion question{"s:1", name, "", 7, 0};
+    question.blocks = true;
+    return rpc::SharedBlocks::Ask(path(), question, kSize, absl::Now() + absl::Seconds(30));
+  }
+  void SetMayRead(absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    may_read_ = std::move(status);
+  }
+  static std::string ReadBlocks(rpc::SharedBlocks& blocks, uint64_t offset, uint64_t length) {
+    std::string out(length, '?');
+    out.resize(blocks.Read(offset, absl::MakeSpan(out)));
+    return out;
   }
 
   std::string path() const { return rpc::CutMapSocket(directory_ + "/agent.sock"); }
@@ -67,6 +97,8 @@ class MapServerTest : public testing::Test {
   const std::shared_ptr<BlockPool> pool_ = std::make_shared<BlockPool>(16 << 20);
   FakeRanges ranges_{RandomBytes(kSize, 1)};
   std::shared_ptr<CutImage> image_ = std::make_shared<CutImage>(pool_, kSize, ranges_.Reader());
+  absl::Mutex mutex_;
+  absl::Status may_read_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<MapServer> server_;
 };
 
@@ -104,7 +136,7 @@ TEST_F(MapServerTest, TheSocketIsForThoseItsModeSays) {
   struct stat info {};
   ASSERT_EQ(stat(path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600);
-  const auto second = MapServer::Listen(path(), 0600, nullptr);
+  const auto second = MapServer::Listen(path(), 0600, nullptr, nullptr);
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(Ask().ok()) << "the first one goes on";
 }
@@ -141,6 +173,57 @@ TEST_F(MapServerTest, WhoAsksNonsenseIsHungUpOn) {
   rpc::CutMapAnswer answer{};
   EXPECT_EQ(recv(fd.get(), &answer, sizeof(answer), 0), sizeof(answer));
   EXPECT_EQ(answer.descriptor_count, 2);
+}
+
+TEST_F(MapServerTest, BlocksAreFetchedOnceForAllReaders) {
+  image_ = std::make_shared<CutImage>(pool_, kSize, ranges_.Reader());
+  for (int i = 0; i < 3; ++i) {
+    const auto blocks = AskBlocks();
+    ASSERT_TRUE(blocks.ok()) << blocks.status();
+    EXPECT_EQ(ReadBlocks(**blocks, 7, kSize - 7), ranges_.bytes.substr(7));
+  }
+  EXPECT_EQ(ranges_.asked.size(), 1);
+  EXPECT_EQ(AskBlocks("b.h5").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(MapServerTest, WithoutTheRightNoOtherBlockComes) {
+  image_ = std::make_shared<CutImage>(pool_, kSize, ranges_.Reader());
+  const auto blocks = AskBlocks();
+  ASSERT_TRUE(blocks.ok()) << blocks.status();
+  EXPECT_EQ(ReadBlocks(**blocks, 0, 10).size(), 10);
+  SetMayRead(absl::PermissionDeniedError("not any more"));
+  EXPECT_EQ(ReadBlocks(**blocks, kBlockBytes, 10), "");
+  EXPECT_EQ(ReadBlocks(**blocks, 0, 10).size(), 10) << "what it has mapped it has";
+  SetMayRead(absl::OkStatus());
+  EXPECT_EQ(ReadBlocks(**blocks, kBlockBytes, 10), "") << "it has been told that this is for good";
+}
+
+TEST_F(MapServerTest, AServerThatIsAwayIsNoEnd) {
+  image_ = std::make_shared<CutImage>(pool_, kSize, ranges_.Reader());
+  const auto blocks = AskBlocks();
+  ASSERT_TRUE(blocks.ok()) << blocks.status();
+  SetMayRead(absl::UnavailableError("away"));
+  EXPECT_EQ(ReadBlocks(**blocks, kBlockBytes, 10), "");
+  SetMayRead(absl::OkStatus());
+  EXPECT_EQ(ReadBlocks(**blocks, kBlockBytes, 10), ranges_.bytes.substr(kBlockBytes, 10));
+}
+
+TEST_F(MapServerTest, AReaderThatAsksForBlocksInNonsenseIsHungUpOn) {
+  rpc::CutMapQuestion question{"s:1", "a.h5", "", 7, 0};
+  question.blocks = true;
+  const sockaddr_un name = Name();
+  for (const rpc::SharedWant want : {rpc::SharedWant{0, 1, 9}, {0, 65, rpc::SharedWant::kWait}}) {
+    const OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
+    ASSERT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+    const std::string asked = rpc::EncodeQuestion(question);
+    ASSERT_GT(send(fd.get(), asked.data(), asked.size(), MSG_NOSIGNAL), 0);
+    rpc::SharedBlocksAnswer answer{};
+    ASSERT_EQ(recv(fd.get(), &answer, sizeof(answer), MSG_WAITALL), sizeof(answer));
+    EXPECT_EQ(answer.descriptor_count, 2);
+    ASSERT_GT(send(fd.get(), &want, sizeof(want), MSG_NOSIGNAL), 0);
+    char byte;
+    EXPECT_LE(recv(fd.get(), &byte, 1, 0), 0);
+  }
 }
 
 }  // namespace

@@ -194,11 +194,12 @@ grpc::Status VersionsFromMemory::ReadVersion(grpc::ServerContext* context,
   return rpc::ToGrpc(ReadOneVersion(agent_, user_, *context, *request, *writer));
 }
 
-absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent, uid_t user,
-                                                            const rpc::CutMapQuestion& question) {
-  H5M_ASSIGN_OR_RETURN(Upstream* const server, agent.FindServer(question.target));
-  H5M_RETURN_IF_ERROR(agent.LookAtReader(*server, user, question.name));
-  const Agent::FilePtr file = agent.Find(*server, question.name);
+namespace {
+
+// The cut that a question of `user` means, as far as it is here.
+absl::StatusOr<SharedCut> FindAsked(Agent& agent, const Upstream& server,
+                                    const rpc::CutMapQuestion& question) {
+  const Agent::FilePtr file = agent.Find(server, question.name);
   if (file == nullptr) return absl::NotFoundError("it is not followed");
   const std::optional<SharedCut> cut = question.version != 0
                                            ? file->FindVersion(question.version)
@@ -210,7 +211,34 @@ absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent, uid_t 
       return absl::NotFoundError("another file has the name");
     }
   }
-  return cut->image->Memory();
+  return *cut;
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent, uid_t user,
+                                                            const rpc::CutMapQuestion& question) {
+  H5M_ASSIGN_OR_RETURN(Upstream* const server, agent.FindServer(question.target));
+  H5M_RETURN_IF_ERROR(agent.LookAtReader(*server, user, question.name));
+  H5M_ASSIGN_OR_RETURN(const SharedCut cut, FindAsked(agent, *server, question));
+  return cut.image->Memory();
+}
+
+absl::StatusOr<SharedView> FindSharedBlocks(Agent& agent, uid_t user,
+                                            const rpc::CutMapQuestion& question) {
+  H5M_ASSIGN_OR_RETURN(Upstream* const server, agent.FindServer(question.target));
+  H5M_RETURN_IF_ERROR(agent.LookAtReader(*server, user, question.name));
+  H5M_ASSIGN_OR_RETURN(const SharedCut cut, FindAsked(agent, *server, question));
+  H5M_ASSIGN_OR_RETURN(WindowPtr window, cut.image->OpenWindow(user));
+  // A look at the cut is a use of it.
+  const auto check = [&agent, server, user, question,
+                      image = std::weak_ptr<CutImage>(cut.image)]() -> absl::Status {
+    H5M_RETURN_IF_ERROR(agent.CheckReader(*server, user, question.name));
+    H5M_ASSIGN_OR_RETURN(const SharedCut now, FindAsked(agent, *server, question));
+    return now.image == image.lock() ? absl::OkStatus()
+                                     : absl::NotFoundError("the file is followed anew");
+  };
+  return SharedView{cut.image, std::move(window), check};
 }
 
 grpc::Status VersionsFromMemory::FindVersion(grpc::ServerContext* context,

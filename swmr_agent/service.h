@@ -14,6 +14,7 @@
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "rpc/cut_map_format.h"
 #include "swmr_agent/agent.h"
+#include "swmr_agent/block_filler.h"
 
 namespace h5mirror::agent {
 
@@ -84,6 +85,9 @@ class VersionsFromMemory final : public v1::Versions::Service {
 // it are known. Any error: nothing. Waits for no server.
 absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent, uid_t user,
                                                             const rpc::CutMapQuestion& question);
+// The same, of its blocks. The answer's check() may wait for the server.
+absl::StatusOr<SharedView> FindSharedBlocks(Agent& agent, uid_t user,
+                                            const rpc::CutMapQuestion& question);
 
 }  // namespace h5mirror::agent
 

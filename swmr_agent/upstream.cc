@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "grpcpp/client_context.h"
 #include "rpc/channel.h"
+#include "rpc/reading_channel.h"
 #include "rpc/status.h"
 
 namespace h5mirror::agent {
@@ -20,8 +21,7 @@ absl::StatusOr<rpc::Client*> Upstream::client() {
   absl::MutexLock lock(&mutex_);
   if (client_ != nullptr) return client_.get();
   if (absl::Now() < failed_until_) return failed_;
-  absl::StatusOr<std::unique_ptr<rpc::Client>> client =
-      rpc::Client::Connect(options_, kConnectWait);
+  absl::StatusOr<std::unique_ptr<rpc::Client>> client = rpc::ConnectToRead(options_, kConnectWait);
   if (!client.ok()) {
     failed_ = client.status();
     failed_until_ = absl::Now() + kConnectWait;

@@ -136,6 +136,26 @@ class Server(Daemon):
         return {"ca": str(self.certificates / "ca.pem"), "token": f"@{self.certificates}/token"}
 
 
+class ReadersAgent(Daemon):
+    """h5mirror-agent for the readers of one server; its socket lies in `directory`."""
+
+    def __init__(self, server: str, directory: Path, *, cache_mib: int):
+        super().__init__(directory / "agent.log")
+        self.socket = directory / "agent.sock"
+        self.server = server
+        self.cache_mib = cache_mib
+
+    def start(self) -> None:
+        self._start([paths.BIN / "h5mirror-agent", "--server", self.server, "--socket", self.socket,
+                     "--cache", f"{self.cache_mib}MiB", "--log-level", "warn"])
+        deadline = time.monotonic() + 20
+        while not self.socket.exists():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self._kill()
+                raise RuntimeError(f"h5mirror-agent does not serve: {self.log.read_text()}")
+            time.sleep(0.01)
+
+
 def make_certificates(directory: Path) -> Path:
     subprocess.run([paths.BIN / "h5mirrord", "init", "--dir", directory], check=True,
                    capture_output=True, text=True)

@@ -132,21 +132,27 @@ def _scans(pyplot, report):
 
 
 def _crowd(pyplot, report):
-    crowd = report.results["crowd"]
     figure, axes = pyplot.subplots(figsize=(8, 5), constrained_layout=True)
-    processes = list(crowd[follow_crowd.LOCAL])
-    ratios = [report.crowd_ratio(count) for count in processes]
-    axes.errorbar(processes, [ratio.median for ratio in ratios],
-                  yerr=[[r.median - min(r.values) for r in ratios], [max(r.values) - r.median for r in ratios]],
-                  marker="o", capsize=3, color=_OURS, label="h5mirror's reader")
+    lines = [("crowd", follow_crowd.REMOTE, "each its share, directly", _OURS, "-"),
+             ("crowd", follow_crowd.AGENT, "each its share, through the agent", _OURS, ":"),
+             ("crowd_whole", follow_crowd.REMOTE, "each all of it, directly", "black", "-"),
+             ("crowd_whole", follow_crowd.AGENT, "each all of it, through the agent", "black", ":")]
+    for part, way, label, colour, style in lines:
+        if not report.results.get(part):
+            continue
+        processes = list(report.results[part][way])
+        ratios = [report.crowd_ratio(count, way, part) for count in processes]
+        axes.errorbar(processes, [ratio.median for ratio in ratios],
+                      yerr=[[r.median - min(r.values) for r in ratios], [max(r.values) - r.median for r in ratios]],
+                      marker="o", capsize=3, color=colour, linestyle=style, label=label)
     axes.axhline(follow_crowd.THEIRS, color=_THEIRS, linestyle="--", label="TeraVAP with Mig-drive, 16 to 256 processors")
     axes.axhline(1, color="black", linewidth=0.8)
     axes.set_xscale("log", base=2)
-    axes.set_xticks(processes, [str(count) for count in processes])
+    axes.set_xticks(report.options.set_processes, [str(count) for count in report.options.set_processes])
     axes.set_ylim(bottom=0)
     axes.set_xlabel("reading processes")
     axes.set_ylabel("speed, times sec2")
-    axes.set_title(f"{report.options.set_mib} MiB read cold with {report.options.set_limit_mib} MiB of memory")
+    axes.set_title("A set of files read cold")
     axes.grid(alpha=0.3)
     axes.legend()
     return figure

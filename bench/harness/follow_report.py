@@ -19,7 +19,9 @@ class Report:
     def text(self) -> str:
         parts = [self._head()]
         writers = {"tables": self._tables, "latency": self._latency, "reading": self._reading,
-                   "scans": lambda: follow_scans.text(self.results["scans"], self.options.scan_mib), "crowd": self._crowd,
+                   "scans": lambda: follow_scans.text(self.results["scans"], self.options.scan_mib),
+                   "crowd": lambda: self._crowd("crowd", follow_crowd.shares(self.options)),
+                   "crowd_whole": lambda: self._crowd("crowd_whole", follow_crowd.whole(self.options)),
                    "subscribers": self._subscribers}
         for name, writer in writers.items():
             if self.results.get(name):
@@ -114,19 +116,20 @@ class Report:
             parts.append(f"\nCold: page caches emptied by {how}.")
         return "\n".join(parts)
 
-    def crowd_ratio(self, processes: int) -> Sample:
-        crowd = self.results["crowd"]
-        return Sample(crowd[follow_crowd.LOCAL][processes]).over(Sample(crowd[follow_crowd.REMOTE][processes]))
+    def crowd_ratio(self, processes: int, way: str = follow_crowd.REMOTE, part: str = "crowd") -> Sample:
+        crowd = self.results[part]
+        return Sample(crowd[follow_crowd.LOCAL][processes]).over(Sample(crowd[way][processes]))
 
-    def _crowd(self) -> str:
-        crowd = self.results["crowd"]
-        rows = [[str(processes), format_seconds(Sample(times)),
-                 format_seconds(Sample(crowd[follow_crowd.REMOTE][processes])), format_ratio(self.crowd_ratio(processes))]
-                for processes, times in crowd[follow_crowd.LOCAL].items()]
-        o = self.options
-        return (f"\n### Processes that read {o.set_mib} MiB in {o.set_files} files of {o.set_block_kib} KiB blocks, cold, "
-                f"with {o.set_limit_mib} MiB of memory\n\n"
-                + format_table(["processes", follow_crowd.LOCAL, follow_crowd.REMOTE, "speed, x sec2 (TeraVAP: 2.4)"], rows))
+    def _crowd(self, part: str, files: follow_crowd.FileSet) -> str:
+        crowd = self.results[part]
+        others = [way for way in crowd if way != follow_crowd.LOCAL]
+        rows = [[str(processes), *(format_seconds(Sample(crowd[way][processes])) for way in crowd),
+                 *(format_ratio(self.crowd_ratio(processes, way, part)) for way in others)]
+                for processes in crowd[follow_crowd.LOCAL]]
+        each = "each all of" if files.each_reads_all else "each its share of"
+        return (f"\n### Processes that read {each} {files.mib} MiB in {files.files} files of {files.block_kib} KiB blocks, "
+                f"cold, with {files.limit_mib} MiB of memory\n\n"
+                + format_table(["processes", *crowd, *(f"{way}: speed, x sec2 (TeraVAP: 2.4)" for way in others)], rows))
 
     def _subscribers(self) -> str:
         rows = []

@@ -11,6 +11,7 @@ LATENCY_P99_MAX_MS = 20     # with LATENCY_READERS
 LATENCY_READERS = 10
 COLD_SPEED_MIN = 3.5        # times sec2 from a cold disk, as Mig-drive
 WRITE_SPEED_MIN = 1.0
+SHARED_MIN = 1.0            # times sec2 from a cold disk, where the readers of a host share what they read
 
 
 def check(report) -> list[dict]:
@@ -56,3 +57,7 @@ def _reading(report, add) -> None:
     if report.results.get("crowd"):
         most = max(report.results["crowd"][follow_crowd.LOCAL])
         add(f"TeraVAP-like: speed with {most} processes, x sec2", report.crowd_ratio(most).median, follow_crowd.THEIRS, True)
+    if report.results.get("crowd_whole"):
+        most = max(report.results["crowd_whole"][follow_crowd.LOCAL])
+        ratio = report.crowd_ratio(most, follow_crowd.AGENT, "crowd_whole")
+        add(f"the same files read by {most} processes through h5mirror-agent, x sec2", ratio.median, SHARED_MIN, True)

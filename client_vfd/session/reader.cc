@@ -15,6 +15,7 @@
 #include "client_vfd/session/reader_calls.h"
 #include "rpc/agent_socket.h"
 #include "rpc/cut_map.h"
+#include "rpc/shared_blocks.h"
 #include "rpc/timestamp.h"
 #include "rpc/version_request.h"
 
@@ -37,6 +38,20 @@ constexpr absl::Duration kMapWait = absl::Seconds(1);
 // After such a wait in vain nothing is mapped for a while, rather than each open waiting anew.
 constexpr absl::Duration kMapSuspectFor = absl::Seconds(10);
 std::atomic<int64_t> map_suspect_until_ns = 0;
+
+// `ask` gets its deadline.
+template <typename Ask>
+auto AskToMap(Ask ask) -> decltype(ask(absl::Time())) {
+  const absl::Time begin = absl::Now();
+  if (absl::ToUnixNanos(begin) < map_suspect_until_ns.load()) {
+    return absl::UnavailableError("the agent did not answer just now");
+  }
+  auto map = ask(begin + kMapWait);
+  if (absl::IsDeadlineExceeded(map.status())) {
+    map_suspect_until_ns = absl::ToUnixNanos(begin + kMapSuspectFor);
+  }
+  return map;
+}
 
 // Puts a part of the first block where it belongs.
 absl::Status Place(uint64_t offset, std::string_view data, std::string* bytes) {
@@ -282,7 +297,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ReaderConfig& config)
       std::unique_ptr<Reader>(new Reader(config, std::move(found), std::move(identity),
                                          std::move(ranges.ranges), std::move(ranges.stream)));
   reader->source_.Preload(std::move(first_bytes));
-  reader->MapMetadata(config, file_id);
+  reader->ShareWithHost(config, file_id);
   H5M_RETURN_IF_ERROR(reader->Describe(reader->FindSuperblock()));
   return reader;
 }
@@ -299,30 +314,46 @@ Reader::Reader(const ReaderConfig& config, Found found, std::string identity,
       source_(identity_, static_cast<uint64_t>(version_.size_bytes()), std::move(ranges),
               ReaderCalls::Get().Cache(config.cache_bytes), std::move(stream)) {}
 
-void Reader::MapMetadata(const ReaderConfig& config, const std::string& file_id) {
+void Reader::ShareWithHost(const ReaderConfig& config, const std::string& file_id) {
   const std::string agent = ReaderCalls::Get().AgentFor(config.server);
   if (agent.empty()) return;
-  const rpc::CutMapQuestion question{
+  rpc::CutMapQuestion question{
       config.server.target,
       config.name,
       file_id,
       version_.cut(),
       version_.version(),
       version_.server_time().seconds() * 1'000'000'000 + version_.server_time().nanos()};
-  const absl::Time begin = absl::Now();
-  if (absl::ToUnixNanos(begin) < map_suspect_until_ns.load()) return;
-  auto map =
-      rpc::CutMap::Ask(rpc::CutMapSocket(agent), question, source_.size_bytes(), begin + kMapWait);
-  if (!map.ok()) {  // What is wanted is asked for.
-    if (absl::IsDeadlineExceeded(map.status())) {
-      map_suspect_until_ns = absl::ToUnixNanos(begin + kMapSuspectFor);
-    }
-    return;
-  }
+  if (MapMetadata(agent, question)) ShareBlocks(agent, std::move(question));
+}
+
+bool Reader::MapMetadata(const std::string& agent, const rpc::CutMapQuestion& question) {
+  const auto ask = [&](absl::Time deadline) {
+    return rpc::CutMap::Ask(rpc::CutMapSocket(agent), question, source_.size_bytes(), deadline);
+  };
+  auto map = AskToMap(ask);
+  if (!map.ok()) return absl::IsNotFound(map.status());  // What is wanted is asked for.
   const std::shared_ptr<const rpc::CutMap> shared = *std::move(map);
   source_.UseKnown(
       [shared](uint64_t offset, absl::Span<char> out) { return shared->Read(offset, out); },
       shared->has_all());
+  return true;
+}
+
+void Reader::ShareBlocks(std::string agent, rpc::CutMapQuestion question) {
+  question.blocks = true;
+  const auto ask = [agent = std::move(agent), question = std::move(question),
+                    size_bytes = source_.size_bytes()](absl::Time deadline) {
+    return rpc::SharedBlocks::Ask(rpc::CutMapSocket(agent), question, size_bytes, deadline);
+  };
+  // By the first read: a reader that looks at metadata only needs no memory.
+  source_.UseShared([ask, has_asked = false, blocks = std::shared_ptr<rpc::SharedBlocks>()](
+                        uint64_t offset, absl::Span<char> out) mutable -> uint64_t {
+    if (!std::exchange(has_asked, true)) {
+      if (auto asked = AskToMap(ask); asked.ok()) blocks = *std::move(asked);
+    }
+    return blocks == nullptr ? 0 : blocks->Read(offset, out);
+  });
 }
 
 absl::Status Reader::FindSuperblock() {

@@ -15,6 +15,7 @@
 #include "client_vfd/session/snapshot_pins.h"
 #include "h5mirror/v1/types.pb.h"
 #include "rpc/block_cache.h"
+#include "rpc/cut_map_format.h"
 #include "rpc/version_source.h"
 #include "rpc/version_spec.h"
 
@@ -77,8 +78,12 @@ class Reader {
 
   // Finds the superblock where HDF5 looks for it, and makes the patch that closes it.
   absl::Status FindSuperblock();
-  // Maps the metadata of the open version, if an agent of this host has it.
-  void MapMetadata(const ReaderConfig& config, const std::string& file_id);
+  // Maps the metadata of the open version, if an agent of this host has it. Its raw data is looked
+  // for when some is read.
+  void ShareWithHost(const ReaderConfig& config, const std::string& file_id);
+  // False: no agent answers there as it should.
+  bool MapMetadata(const std::string& agent, const rpc::CutMapQuestion& question);
+  void ShareBlocks(std::string agent, rpc::CutMapQuestion question);
   absl::Status Describe(const absl::Status& status) const;
 
   const v1::Version version_;

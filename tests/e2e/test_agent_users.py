@@ -80,10 +80,11 @@ class Readers:
         assert (result.code == 0) == ("(41): 41" in result.out), result.describe()
         return result.code == 0
 
-    def maps(self, user: str, name: str = f"home/{ANNA}/a.h5") -> int:
-        """How many descriptors a user gets to map of the newest cut."""
+    def maps(self, user: str, name: str = f"home/{ANNA}/a.h5", *, blocks: bool = False) -> int:
+        """How many descriptors a user gets of the newest cut: to map its metadata, or of its blocks."""
         target, name = self.host.site.address.encode(), name.encode()
-        question = struct.pack("<8sqqq16sIIII", b"H5MASK02", self.cut, 0, 0, b"", 0, len(target), len(name), 0)
+        kind, answer_kind = (b"H5MASB01", b"H5MBLK01") if blocks else (b"H5MASK02", b"H5MGOT01")
+        question = struct.pack("<8sqqq16sIIII", kind, self.cut, 0, 0, b"", 0, len(target), len(name), 0)
         with socket.socket(socket.AF_UNIX) as asks:
             asks.settimeout(30)
             os.seteuid(pwd.getpwnam(user).pw_uid)
@@ -92,13 +93,13 @@ class Readers:
             finally:
                 os.seteuid(0)
             asks.sendall(question + target + name)
-            answer, parts, _, _ = asks.recvmsg(16, socket.CMSG_SPACE(17 * 4))
+            answer, parts, _, _ = asks.recvmsg(24, socket.CMSG_SPACE(17 * 4))
             got = array.array("i")
             for _, _, data in parts:
                 got.frombytes(data[:len(data) - len(data) % 4])
             for each in got:
                 os.close(each)
-            assert answer[:8] == b"H5MGOT01" and struct.unpack("<II", answer[8:])[0] == len(got)
+            assert answer[:8] == answer_kind and struct.unpack("<I", answer[8:12])[0] == len(got)
             return len(got)
 
 
@@ -118,8 +119,8 @@ def host(tmp_path):
 def test_each_user_reads_and_maps_what_the_server_lets_it(host):
     readers = Readers(host)
     assert readers.reads(ANNA)
-    assert readers.maps(ANNA) > 0
-    assert not readers.reads(BOB) and readers.maps(BOB) == 0
+    assert readers.maps(ANNA) > 0 and readers.maps(ANNA, blocks=True) == 2
+    assert not readers.reads(BOB) and readers.maps(BOB) == 0 and readers.maps(BOB, blocks=True) == 0
     assert readers.reads(BOB, f"home/{BOB}/a.h5")
     assert not readers.reads(ANNA, f"home/{BOB}/a.h5")
     # Root can have the agent's token.
@@ -133,10 +134,10 @@ def test_rights_that_come_and_go_count_within_seconds(host):
     assert not readers.reads(BOB)
     host.reload(AGENTS + SHARED + OWN)
     wait_until(lambda: readers.reads(BOB), "bob may read it now", 30)
-    assert readers.maps(BOB) > 0
+    assert readers.maps(BOB) > 0 and readers.maps(BOB, blocks=True) == 2
     host.reload(TABLES)
     wait_until(lambda: not readers.reads(BOB), "bob may not read it any more", 30)
-    assert readers.maps(BOB) == 0
+    assert readers.maps(BOB) == 0 and readers.maps(BOB, blocks=True) == 0
     assert readers.reads(ANNA)
 
 

@@ -1,4 +1,6 @@
-// CutMap::Ask(): one question over a Unix socket, and descriptors with its answer.
+// One question over a Unix socket, and descriptors with its answer.
+#include "rpc/agent_question.h"
+
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -71,9 +73,8 @@ absl::Status Await(int fd, absl::Time deadline) {
 }
 
 // The answer is small, and comes in one piece.
-absl::StatusOr<std::vector<OwnedFd>> Receive(int fd) {
-  CutMapAnswer answer{};
-  iovec bytes{&answer, sizeof(answer)};
+absl::StatusOr<std::vector<OwnedFd>> Receive(int fd, absl::Span<char> answer) {
+  iovec bytes{answer.data(), answer.size()};
   alignas(cmsghdr) char room[CMSG_SPACE(kMapDescriptorsMax * sizeof(int))];
   msghdr message{};
   message.msg_iov = &bytes;
@@ -89,10 +90,8 @@ absl::StatusOr<std::vector<OwnedFd>> Receive(int fd) {
     std::memcpy(fds.data(), CMSG_DATA(part), fds.size() * sizeof(int));
     for (const int each : fds) received.emplace_back(each);
   }
-  if (got != sizeof(answer)) return Away("it has hung up");
-  const bool is_whole = (message.msg_flags & MSG_CTRUNC) == 0;
-  if (std::memcmp(answer.magic, kAnswerMagic, sizeof(answer.magic)) != 0 || !is_whole ||
-      answer.descriptor_count != received.size()) {
+  if (got != static_cast<ssize_t>(answer.size())) return Away("it has hung up");
+  if ((message.msg_flags & MSG_CTRUNC) != 0) {
     return absl::InvalidArgumentError("ask the agent for a map: its answer makes no sense");
   }
   return received;
@@ -100,17 +99,30 @@ absl::StatusOr<std::vector<OwnedFd>> Receive(int fd) {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<CutMap>> CutMap::Ask(const std::string& socket_path,
-                                                    const CutMapQuestion& question,
-                                                    uint64_t size_bytes, absl::Time deadline) {
+absl::StatusOr<AgentAnswer> AskAgent(const std::string& socket_path, const CutMapQuestion& question,
+                                     absl::Time deadline, absl::Span<char> answer) {
   H5M_ASSIGN_OR_RETURN(OwnedFd connection, Connect(socket_path));
   const std::string bytes = EncodeQuestion(question);
   const ssize_t sent = send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (sent != static_cast<ssize_t>(bytes.size())) return Away("it does not listen");
   H5M_RETURN_IF_ERROR(Await(connection.get(), deadline));
-  H5M_ASSIGN_OR_RETURN(const std::vector<OwnedFd> memories, Receive(connection.get()));
-  if (memories.empty()) return absl::NotFoundError("the agent has nothing to map of this cut");
-  return Map(memories, size_bytes, std::move(connection));
+  H5M_ASSIGN_OR_RETURN(std::vector<OwnedFd> memories, Receive(connection.get(), answer));
+  return AgentAnswer{std::move(memories), std::move(connection)};
+}
+
+absl::StatusOr<std::unique_ptr<CutMap>> CutMap::Ask(const std::string& socket_path,
+                                                    const CutMapQuestion& question,
+                                                    uint64_t size_bytes, absl::Time deadline) {
+  CutMapAnswer answer{};
+  H5M_ASSIGN_OR_RETURN(AgentAnswer got,
+                       AskAgent(socket_path, question, deadline,
+                                {reinterpret_cast<char*>(&answer), sizeof(answer)}));
+  if (std::memcmp(answer.magic, kAnswerMagic, sizeof(answer.magic)) != 0 ||
+      answer.descriptor_count != got.memories.size()) {
+    return absl::InvalidArgumentError("ask the agent for a map: its answer makes no sense");
+  }
+  if (got.memories.empty()) return absl::NotFoundError("the agent has nothing to map of this cut");
+  return Map(got.memories, size_bytes, std::move(got.connection));
 }
 
 }  // namespace h5mirror::rpc

@@ -1,0 +1,97 @@
+#include "swmr_agent/block_filler.h"
+
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include <cstring>
+#include <utility>
+
+namespace h5mirror::agent {
+namespace {
+
+constexpr int kThreads = 8;
+// Of one reader. It waits for one question. To ask ahead more often than that brings nothing.
+constexpr int kAheadMax = 4;
+constexpr int kWaitingMax = kAheadMax + 2;
+
+absl::Status Fill(const BlockReader& reader, const rpc::SharedWant& want) {
+  const absl::Status status = reader.view.check();
+  if (!status.ok()) return status;
+  return reader.view.image->Share(reader.view.window, want.first, want.count);
+}
+
+uint32_t ResultOf(const absl::Status& status) {
+  if (status.ok()) return rpc::SharedFilled::kFilled;
+  // With a right that was taken away comes no other block, and none with a cut that is not here.
+  const bool is_for_good = absl::IsPermissionDenied(status) || absl::IsNotFound(status);
+  return is_for_good ? rpc::SharedFilled::kNever : rpc::SharedFilled::kNotNow;
+}
+
+void Answer(const BlockReader& reader, uint32_t result) {
+  const rpc::SharedFilled filled{result};
+  // If it does not come through, the reader goes on in another way.
+  static_cast<void>(send(reader.fd.get(), &filled, sizeof(filled), MSG_NOSIGNAL | MSG_DONTWAIT));
+}
+
+bool MakesSense(const rpc::SharedWant& want) {
+  return want.count <= rpc::kSharedWantMax &&
+         (want.kind == rpc::SharedWant::kWait || want.kind == rpc::SharedWant::kAhead);
+}
+
+}  // namespace
+
+BlockFiller::BlockFiller() {
+  for (int i = 0; i < kThreads; ++i) {
+    threads_.emplace_back([this] {
+      pthread_setname_np(pthread_self(), "h5m-fill");
+      Run();
+    });
+  }
+}
+
+BlockFiller::~BlockFiller() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool BlockFiller::Take(const std::shared_ptr<BlockReader>& reader, std::string* asked) {
+  rpc::SharedWant want;
+  for (; asked->size() >= sizeof(want); asked->erase(0, sizeof(want))) {
+    std::memcpy(&want, asked->data(), sizeof(want));
+    if (!MakesSense(want) || reader->waiting >= kWaitingMax) return false;
+    if (want.kind == rpc::SharedWant::kAhead && reader->waiting >= kAheadMax) continue;
+    ++reader->waiting;
+    absl::MutexLock lock(&mutex_);
+    // Readers that wait come before those that will.
+    if (want.kind == rpc::SharedWant::kWait) {
+      tasks_.push_front({reader, want});
+    } else {
+      tasks_.push_back({reader, want});
+    }
+  }
+  return true;
+}
+
+std::optional<BlockFiller::Task> BlockFiller::Next() {
+  const auto has_work = [this]()
+                            ABSL_NO_THREAD_SAFETY_ANALYSIS { return stopping_ || !tasks_.empty(); };
+  absl::MutexLock lock(&mutex_);
+  mutex_.Await(absl::Condition(&has_work));
+  if (stopping_) return std::nullopt;
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  return task;
+}
+
+void BlockFiller::Run() {
+  while (const std::optional<Task> task = Next()) {
+    const absl::Status status = Fill(*task->reader, task->want);
+    if (task->want.kind == rpc::SharedWant::kWait) Answer(*task->reader, ResultOf(status));
+    --task->reader->waiting;
+  }
+}
+
+}  // namespace h5mirror::agent

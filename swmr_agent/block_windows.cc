@@ -1,0 +1,228 @@
+#include "swmr_agent/block_windows.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/errno_status.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+
+namespace h5mirror::agent {
+namespace {
+
+static_assert(rpc::kSharedBlockBytes == kBlockBytes);
+constexpr uint64_t kWays = rpc::kSharedWays;
+// Room for a file to grow, and for blocks of older cuts.
+constexpr uint64_t kSlotsMin = 1024;
+constexpr uint64_t kSlotsMax = 1 << 20;  // 64 GiB
+constexpr uint64_t kAroundMax = 16;
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
+
+uint64_t TableBytes(uint64_t set_count) {
+  return sizeof(rpc::SharedBlocksHeader) + set_count * kWays * sizeof(rpc::SharedBlockEntry);
+}
+
+// Memory without a name, mapped here for writing. After that nobody else can write to it, and
+// nobody at all can change its size.
+absl::StatusOr<char*> MapSealed(uint64_t bytes, OwnedFd* fd) {
+  *fd = OwnedFd(memfd_create("h5mirror-blocks", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd->valid() || ftruncate(fd->get(), static_cast<off_t>(bytes)) != 0) {
+    return ErrnoToStatus(errno, "make memory for readers");
+  }
+  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd->get(), 0);
+  if (data == MAP_FAILED) return ErrnoToStatus(errno, "map memory for readers");
+  if (fcntl(fd->get(), F_ADD_SEALS, kSeals) != 0) {
+    const absl::Status status = ErrnoToStatus(errno, "seal memory for readers");
+    munmap(data, bytes);
+    return status;
+  }
+  return static_cast<char*>(data);
+}
+
+bool Touches(absl::Span<const Extent> changed, uint64_t begin, uint64_t end) {
+  const auto after =
+      std::upper_bound(changed.begin(), changed.end(), begin,
+                       [](uint64_t at, const Extent& extent) { return at < extent.end(); });
+  return after != changed.end() && after->offset < end;
+}
+
+}  // namespace
+
+BlockWindow::BlockWindow(std::shared_ptr<BlockPool> pool, uint64_t set_count)
+    : pool_(std::move(pool)),
+      set_count_(set_count),
+      has_memory_(set_count * kWays),
+      next_way_(set_count) {}
+
+absl::StatusOr<std::shared_ptr<BlockWindow>> BlockWindow::Make(std::shared_ptr<BlockPool> pool,
+                                                               uint64_t slot_count) {
+  const uint64_t set_count = std::max<uint64_t>(1, slot_count / kWays);
+  std::shared_ptr<BlockWindow> window(new BlockWindow(std::move(pool), set_count));
+  H5M_RETURN_IF_ERROR(window->Map());
+  return window;
+}
+
+BlockWindow::~BlockWindow() {
+  if (table_ != nullptr) munmap(table_, TableBytes(set_count_));
+  if (bytes_ != nullptr) munmap(bytes_, set_count_ * kWays * kBlockBytes);
+  pool_->Unreserve(reserved_bytes_);
+}
+
+// The kernel gives the memory to fallocate(): where it has none left that is an error, and no
+// signal at a later access, here or at a reader.
+absl::Status BlockWindow::Map() {
+  const uint64_t table_bytes = TableBytes(set_count_);
+  if (!pool_->TryReserve(table_bytes)) {
+    return absl::ResourceExhaustedError("readers have half of the cache mapped: no room for more");
+  }
+  reserved_bytes_ = table_bytes;
+  H5M_ASSIGN_OR_RETURN(table_, MapSealed(table_bytes, &table_fd_));
+  if (fallocate(table_fd_.get(), 0, 0, static_cast<off_t>(table_bytes)) != 0) {
+    return ErrnoToStatus(errno, "get memory for readers");
+  }
+  H5M_ASSIGN_OR_RETURN(bytes_, MapSealed(set_count_ * kWays * kBlockBytes, &bytes_fd_));
+  rpc::SharedBlocksHeader header{};
+  std::memcpy(header.magic, rpc::kSharedMagic, sizeof(header.magic));
+  header.set_count = set_count_;
+  std::memcpy(table_, &header, sizeof(header));
+  // Zeros are entries of empty slots.
+  entries_ = reinterpret_cast<Entry*>(table_ + sizeof(header));
+  return absl::OkStatus();
+}
+
+int64_t BlockWindow::Find(uint64_t cut, uint64_t block) const {
+  const uint64_t set = block % set_count_ * kWays;
+  for (uint64_t slot = set; slot < set + kWays; ++slot) {
+    const Entry& entry = entries_[slot];
+    if (has_memory_[slot] && entry.block == block && entry.first_cut <= cut &&
+        cut <= entry.last_cut) {
+      return static_cast<int64_t>(slot);
+    }
+  }
+  return -1;
+}
+
+std::string_view BlockWindow::BytesOf(uint64_t slot, uint64_t length) const {
+  return {bytes_ + slot * kBlockBytes, length};
+}
+
+bool BlockWindow::Put(uint64_t cut, uint64_t last_cut, uint64_t block, std::string_view bytes) {
+  if (Find(cut, block) >= 0) return true;
+  const int64_t slot = Choose(cut, block);
+  if (slot < 0) return false;
+  Entry& entry = entries_[slot];
+  const uint64_t sequence = entry.sequence.load(std::memory_order_relaxed);
+  entry.sequence.store(sequence + 1, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  std::memcpy(bytes_ + slot * kBlockBytes, bytes.data(), bytes.size());
+  entry.block.store(block, std::memory_order_relaxed);
+  entry.first_cut.store(cut, std::memory_order_relaxed);
+  entry.last_cut.store(last_cut, std::memory_order_relaxed);
+  entry.sequence.store(sequence + 2, std::memory_order_release);
+  return true;
+}
+
+int64_t BlockWindow::Choose(uint64_t cut, uint64_t block) {
+  const uint64_t number = block % set_count_, set = number * kWays;
+  for (uint64_t slot = set; slot < set + kWays; ++slot) {
+    if (has_memory_[slot] && entries_[slot].last_cut < cut) return static_cast<int64_t>(slot);
+  }
+  for (uint64_t slot = set; slot < set + kWays; ++slot) {
+    if (has_memory_[slot]) continue;
+    if (Allocate(slot)) return static_cast<int64_t>(slot);
+    break;
+  }
+  for (uint64_t tried = 0; tried < kWays; ++tried) {
+    const uint64_t slot = set + next_way_[number];
+    next_way_[number] = static_cast<uint8_t>((next_way_[number] + 1) % kWays);
+    if (has_memory_[slot]) return static_cast<int64_t>(slot);
+  }
+  return -1;
+}
+
+bool BlockWindow::Allocate(uint64_t slot) {
+  if (!pool_->TryReserve(kBlockBytes)) return false;
+  const auto offset = static_cast<off_t>(slot * kBlockBytes);
+  if (fallocate(bytes_fd_.get(), 0, offset, static_cast<off_t>(kBlockBytes)) != 0) {
+    pool_->Unreserve(kBlockBytes);
+    return false;
+  }
+  reserved_bytes_ += kBlockBytes;
+  has_memory_[slot] = true;
+  filled_.push_back(slot);
+  return true;
+}
+
+void BlockWindow::Close(uint64_t cut, absl::Span<const Extent> changed) {
+  for (const uint64_t slot : filled_) {
+    Entry& entry = entries_[slot];
+    if (entry.last_cut != rpc::kSharedCurrent) continue;
+    const uint64_t begin = entry.block * kBlockBytes;
+    if (Touches(changed, begin, begin + kBlockBytes)) entry.last_cut = cut;
+  }
+}
+
+absl::StatusOr<WindowPtr> BlockWindows::Open(uid_t user, uint64_t size_bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (WindowPtr window = windows_[user].lock()) return window;
+  const uint64_t blocks = (size_bytes + kBlockBytes - 1) / kBlockBytes;
+  const uint64_t most = std::max(kWays, pool_->capacity_bytes() / 2 / kBlockBytes);
+  const uint64_t slots = std::min({2 * blocks + kSlotsMin, most, kSlotsMax});
+  H5M_ASSIGN_OR_RETURN(WindowPtr window, BlockWindow::Make(pool_, slots));
+  windows_[user] = window;
+  return window;
+}
+
+uint64_t BlockWindows::Next(uint64_t cut, absl::Span<const Extent> changed) {
+  absl::MutexLock lock(&mutex_);
+  std::erase_if(windows_, [](const auto& entry) { return entry.second.expired(); });
+  for (const auto& [user, weak] : windows_) {
+    if (const WindowPtr window = weak.lock()) window->Close(cut, changed);
+  }
+  return ++newest_;
+}
+
+bool BlockWindows::Has(const WindowPtr& window, uint64_t cut, uint64_t block) {
+  absl::MutexLock lock(&mutex_);
+  return window->Find(cut, block) >= 0;
+}
+
+bool BlockWindows::Put(const WindowPtr& window, uint64_t cut, uint64_t block,
+                       std::string_view bytes) {
+  absl::MutexLock lock(&mutex_);
+  return window->Put(cut, cut == newest_ ? rpc::kSharedCurrent : cut, block, bytes);
+}
+
+// A file of which little is read comes to the block. If an eighth of it has been wanted, the rest
+// is likely to be wanted too. There must be room for all of it, or the blocks would push out each
+// other.
+uint64_t BlockWindows::Around(const WindowPtr& window, uint64_t size_bytes) {
+  absl::MutexLock lock(&mutex_);
+  const uint64_t blocks = (size_bytes + kBlockBytes - 1) / kBlockBytes;
+  const uint64_t filled = window->filled_.size();
+  if (blocks > window->set_count_ * kWays) return 1;
+  const uint64_t missing = blocks - std::min(blocks, filled);
+  const BlockPool::Count count = pool_->count();
+  if (count.reserved_bytes + missing * kBlockBytes > pool_->capacity_bytes() / 2) return 1;
+  return std::clamp<uint64_t>(8 * kAroundMax * filled / blocks, 1, kAroundMax);
+}
+
+bool BlockWindows::Find(uint64_t cut, uint64_t block, std::string* bytes) {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [user, weak] : windows_) {
+    const WindowPtr window = weak.lock();
+    const int64_t slot = window == nullptr ? -1 : window->Find(cut, block);
+    if (slot < 0) continue;
+    if (bytes != nullptr) bytes->assign(window->BytesOf(slot, bytes->size()));
+    return true;
+  }
+  return false;
+}
+
+}  // namespace h5mirror::agent
