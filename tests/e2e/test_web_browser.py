@@ -75,7 +75,8 @@ def test_the_page_says_what_files_there_are(chromium, web):  # noqa: F811
         there.page.goto(f"{web.origin}/#key={web.key}")
         there.page.get_by_role("link", name="run.h5").wait_for()
         assert "key=" not in there.page.url
-        assert there.page.get_by_role("row").filter(has_text="run.h5").get_by_text("in sync").is_visible()
+        # Names come first, their states behind them.
+        there.page.get_by_role("row").filter(has_text="run.h5").get_by_text("in sync").wait_for()
 
 
 def test_the_printed_link_counts_where_the_page_is_open_already(chromium, web):  # noqa: F811

@@ -13,7 +13,7 @@ from typing import Any
 from ._places import plugin_directory
 
 # H5M_SESSION_ABI and H5M_SESSION_LIBRARY.
-ABI = 14
+ABI = 15
 _LIBRARY = "h5mirror/libh5mirror_session.so"
 _ERROR_MAX = 2048
 
@@ -53,7 +53,8 @@ _WaitForCut = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Wait), ctypes.POINTE
 
 # Of writers, which have no use here.
 _WRITERS = ("attach", "await_opened", "before_write", "after_write", "before_truncate", "after_truncate", "cut", "await_cut",
-            "set_group", "detach_cuts", "seal", "await_sealed", "begin_close", "close", "status", "child_wrote", "drain")
+            "set_group", "detach_cuts", "part_ticket", "end_part", "send_part", "seal", "await_sealed", "begin_close", "close",
+            "status", "child_wrote", "drain")
 
 
 class Api(ctypes.Structure):
