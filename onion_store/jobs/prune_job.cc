@@ -17,6 +17,7 @@ PruneJobImpl::PruneJobImpl(std::shared_ptr<PruneSource> file, std::shared_ptr<Ve
       work_lock_(file_->work_lock()),
       index_(std::move(index)),
       pages_(std::move(pages)),
+      kept_on_disk_(file_->PinDisk()),
       drop_(*index_, file_->dropped_versions(), files_.page_size_bytes(), std::move(versions)),
       survey_(files_, *index_, *pages_),
       copy_(*file_, *index_, *pages_),
