@@ -1,5 +1,6 @@
 // An archive that is slow, busy, full or wrong: errors name file, version and object, no byte is
 // lost on the disk, and the next job goes on.
+#include "onion_store/pages/page_segments.h"
 #include "onion_store/pages/segment_object.h"
 #include "onion_store/testing/archive_fixture.h"
 
@@ -18,6 +19,34 @@ class ArchiveFaultsTest : public ArchiveFixture {
   static void ExpectNamed(const absl::Status& status, const std::string& object) {
     EXPECT_THAT(std::string(status.message()),
                 AllOf(HasSubstr("x.h5@1"), HasSubstr("pages-000001"), HasSubstr(object)));
+  }
+  // An apply finds segment 1 full, and no room on the disk for the next one. After a crash the file
+  // would go on with segment 1, as its row says.
+  void FailToBeginSegment2() {
+    file_.reset();
+    store_.reset();
+    {
+      const auto tree = *env_.OpenTree("/");
+      SqliteVfs vfs(*tree);
+      const auto index = *VersionIndex::Open(vfs, *tree, "x.h5.h5m");
+      FileRow row = *index->ReadFileRow();
+      row.pages_end_bytes = kPageSegmentBytesMax;
+      Must(index->WriteFileRow(row));
+    }
+    Open();
+    env_.FailOpensOf("pages-000002", absl::ResourceExhaustedError("No space left on device"));
+    Writer writer(file_, SessionStart::kContinue, golden_.rbegin()->second);
+    Must(writer.Write(0, Bytes(kPage)));
+    const auto cut = writer.CutDurably(BarrierKind::kCommit);
+    Must(cut.status());
+    Must(writer.End());
+    golden_[cut->version] = writer.content();
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    const auto has_failed = [&] {
+      const absl::Status applied = file_->WaitApplied(absl::Milliseconds(1));
+      return applied.message().find("No space") != std::string_view::npos;
+    };
+    while (!has_failed()) ASSERT_LT(absl::Now(), deadline);
   }
 };
 
@@ -214,6 +243,34 @@ TEST_F(ArchiveFaultsTest, ASegmentThatWasReplacedSinceIsPutUnderAnotherName) {
   Archive({SealSegment::kNo, 0});
   EXPECT_THAT(archive_->names(), SizeIs(1));
   EXPECT_NE(object(), before);
+  CheckAll();
+}
+
+TEST_F(ArchiveFaultsTest, ASegmentThatIsNotDurablySealedIsNotArchived) {
+  Write(4);
+  FailToBeginSegment2();
+  EXPECT_EQ(Archive().segments_to_archive, 0);
+  EXPECT_TRUE(IsOnDisk(1));
+  EXPECT_THAT(archive_->names(), IsEmpty());
+  env_.FailOpensOf("", absl::OkStatus());
+  Open();
+  Must(file_->WaitApplied(absl::Seconds(30)));
+  CheckAll();
+  EXPECT_EQ(Archive({SealSegment::kNo, 0}).segments_archived, 1);
+  CheckAll();
+}
+
+TEST_F(ArchiveFaultsTest, ASegmentThatIsNotDurablySealedIsNotPruned) {
+  Write(4);
+  FailToBeginSegment2();
+  Prune({1, 2, 3});
+  EXPECT_TRUE(IsOnDisk(1)) << "no row needs it, but the file goes on with it after a crash";
+  env_.FailOpensOf("", absl::OkStatus());
+  Open();
+  Must(file_->WaitApplied(absl::Seconds(30)));
+  CheckAll();
+  Prune({});
+  EXPECT_FALSE(IsOnDisk(1));
   CheckAll();
 }
 

@@ -52,7 +52,7 @@ class PruneJobImpl final : public PruneJob {
   absl::StatusOr<bool> RunPhase() ABSL_LOCKS_EXCLUDED(work_lock_);
   absl::StatusOr<bool> RunLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> Survey() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  absl::StatusOr<bool> SealNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status SealNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> MarkObjects() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> RemoveGenerations() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> Shrink() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
