@@ -277,9 +277,12 @@ TEST_F(ArchiveFaultsTest, ASegmentThatIsNotDurablySealedIsNotPruned) {
 TEST_F(ArchiveFaultsTest, AFullDiskStopsTheRecallAndLeavesNothing) {
   Write(6);
   Archive();
-  env_.SetCapacity(env_.used_bytes() + 600);
+  archive_->SetOnCall([&](const std::string&) {  // Others fill it meanwhile.
+    env_.SetCapacity(env_.used_bytes() + 600);
+  });
   const absl::Status full = file_->Rollback(2, {}, {1}).status();
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  archive_->SetOnCall(nullptr);
   env_.SetCapacity(UINT64_MAX);
   EXPECT_FALSE(IsOnDisk(1));
   const auto entries = (*env_.OpenTree("/"))->List("x.h5.h5m");
@@ -287,6 +290,32 @@ TEST_F(ArchiveFaultsTest, AFullDiskStopsTheRecallAndLeavesNothing) {
     EXPECT_NE(entry.name.rfind("run-", 0), 0u) << entry.name;
   }
   Must(file_->Rollback(2, {}, {1}).status());
+}
+
+TEST_F(ArchiveFaultsTest, WhatTheDiskHasNoRoomForIsNotFetched) {
+  Write(6);
+  const uint64_t bytes = Archive().archived_bytes;
+  const int calls = archive_->CountCalls("");
+  // It would just fit, and leave writers nothing.
+  env_.SetCapacity(env_.used_bytes() + bytes + bytes / 8);
+  const absl::Status made = file_->Rollback(2, {}, {1}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(made)) << made;
+  EXPECT_THAT(made.message(), HasSubstr("x.h5: to bring 1 segment of old pages back from the "
+                                        "archive takes " +
+                                        std::to_string(bytes) + " bytes"));
+  EXPECT_EQ(archive_->CountCalls(""), calls);
+  const absl::Status forked = store_->Fork(*file_, 2, "y.h5", {}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(forked)) << forked;
+  EXPECT_EQ(archive_->CountCalls(""), calls);
+  env_.SetCapacity(UINT64_MAX);
+  Must(file_->Rollback(2, {}, {1}).status());
+  // A repeat needs none of it.
+  while (!Archive({SealSegment::kNo, 0}).left.empty()) continue;  // The apply lets go of it.
+  env_.SetCapacity(env_.used_bytes() + bytes);
+  const auto again = file_->Rollback(2, {}, {1});
+  Must(again.status());
+  EXPECT_EQ(again->version, 7);
+  env_.SetCapacity(UINT64_MAX);
 }
 
 TEST_F(ArchiveFaultsTest, AnObjectThatIsNotWhatItWasIsNotBroughtBack) {

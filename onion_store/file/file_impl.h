@@ -490,6 +490,7 @@ class FileImpl final : public File,
   // As KeepOnDisk(), for versions of one generation; 0: of all.
   absl::StatusOr<std::shared_ptr<const int>> KeepOnDiskOf(int64_t generation, VersionNumber oldest)
       ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
+  // kResourceExhausted: the disk has no room for all of them, so that none is brought back.
   absl::Status BringBackSince(VersionIndex& index, int64_t generation, VersionNumber oldest)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
