@@ -398,6 +398,7 @@ class File {
   // Brings the segments of saved pages that the versions from `oldest` on need back from the
   // archive to the disk. They stay there while the result lives. Waits for the network: the caller
   // holds no lock. Errors: as reading a version.
+  //   kResourceExhausted  the disk has no room for them; none was brought back.
   virtual absl::StatusOr<std::shared_ptr<const void>> KeepOnDisk(VersionNumber /*oldest*/) {
     return nullptr;
   }

@@ -1,5 +1,6 @@
 // An archive that is slow, busy, full or wrong: errors name file, version and object, no byte is
 // lost on the disk, and the next job goes on.
+#include "onion_store/pages/page_segments.h"
 #include "onion_store/pages/segment_object.h"
 #include "onion_store/testing/archive_fixture.h"
 
@@ -18,6 +19,34 @@ class ArchiveFaultsTest : public ArchiveFixture {
   static void ExpectNamed(const absl::Status& status, const std::string& object) {
     EXPECT_THAT(std::string(status.message()),
                 AllOf(HasSubstr("x.h5@1"), HasSubstr("pages-000001"), HasSubstr(object)));
+  }
+  // An apply finds segment 1 full, and no room on the disk for the next one. After a crash the file
+  // would go on with segment 1, as its row says.
+  void FailToBeginSegment2() {
+    file_.reset();
+    store_.reset();
+    {
+      const auto tree = *env_.OpenTree("/");
+      SqliteVfs vfs(*tree);
+      const auto index = *VersionIndex::Open(vfs, *tree, "x.h5.h5m");
+      FileRow row = *index->ReadFileRow();
+      row.pages_end_bytes = kPageSegmentBytesMax;
+      Must(index->WriteFileRow(row));
+    }
+    Open();
+    env_.FailOpensOf("pages-000002", absl::ResourceExhaustedError("No space left on device"));
+    Writer writer(file_, SessionStart::kContinue, golden_.rbegin()->second);
+    Must(writer.Write(0, Bytes(kPage)));
+    const auto cut = writer.CutDurably(BarrierKind::kCommit);
+    Must(cut.status());
+    Must(writer.End());
+    golden_[cut->version] = writer.content();
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    const auto has_failed = [&] {
+      const absl::Status applied = file_->WaitApplied(absl::Milliseconds(1));
+      return applied.message().find("No space") != std::string_view::npos;
+    };
+    while (!has_failed()) ASSERT_LT(absl::Now(), deadline);
   }
 };
 
@@ -217,12 +246,43 @@ TEST_F(ArchiveFaultsTest, ASegmentThatWasReplacedSinceIsPutUnderAnotherName) {
   CheckAll();
 }
 
+TEST_F(ArchiveFaultsTest, ASegmentThatIsNotDurablySealedIsNotArchived) {
+  Write(4);
+  FailToBeginSegment2();
+  EXPECT_EQ(Archive().segments_to_archive, 0);
+  EXPECT_TRUE(IsOnDisk(1));
+  EXPECT_THAT(archive_->names(), IsEmpty());
+  env_.FailOpensOf("", absl::OkStatus());
+  Open();
+  Must(file_->WaitApplied(absl::Seconds(30)));
+  CheckAll();
+  EXPECT_EQ(Archive({SealSegment::kNo, 0}).segments_archived, 1);
+  CheckAll();
+}
+
+TEST_F(ArchiveFaultsTest, ASegmentThatIsNotDurablySealedIsNotPruned) {
+  Write(4);
+  FailToBeginSegment2();
+  Prune({1, 2, 3});
+  EXPECT_TRUE(IsOnDisk(1)) << "no row needs it, but the file goes on with it after a crash";
+  env_.FailOpensOf("", absl::OkStatus());
+  Open();
+  Must(file_->WaitApplied(absl::Seconds(30)));
+  CheckAll();
+  Prune({});
+  EXPECT_FALSE(IsOnDisk(1));
+  CheckAll();
+}
+
 TEST_F(ArchiveFaultsTest, AFullDiskStopsTheRecallAndLeavesNothing) {
   Write(6);
   Archive();
-  env_.SetCapacity(env_.used_bytes() + 600);
+  archive_->SetOnCall([&](const std::string&) {  // Others fill it meanwhile.
+    env_.SetCapacity(env_.used_bytes() + 600);
+  });
   const absl::Status full = file_->Rollback(2, {}, {1}).status();
   EXPECT_TRUE(absl::IsResourceExhausted(full)) << full;
+  archive_->SetOnCall(nullptr);
   env_.SetCapacity(UINT64_MAX);
   EXPECT_FALSE(IsOnDisk(1));
   const auto entries = (*env_.OpenTree("/"))->List("x.h5.h5m");
@@ -230,6 +290,32 @@ TEST_F(ArchiveFaultsTest, AFullDiskStopsTheRecallAndLeavesNothing) {
     EXPECT_NE(entry.name.rfind("run-", 0), 0u) << entry.name;
   }
   Must(file_->Rollback(2, {}, {1}).status());
+}
+
+TEST_F(ArchiveFaultsTest, WhatTheDiskHasNoRoomForIsNotFetched) {
+  Write(6);
+  const uint64_t bytes = Archive().archived_bytes;
+  const int calls = archive_->CountCalls("");
+  // It would just fit, and leave writers nothing.
+  env_.SetCapacity(env_.used_bytes() + bytes + bytes / 8);
+  const absl::Status made = file_->Rollback(2, {}, {1}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(made)) << made;
+  EXPECT_THAT(made.message(), HasSubstr("x.h5: to bring 1 segment of old pages back from the "
+                                        "archive takes " +
+                                        std::to_string(bytes) + " bytes"));
+  EXPECT_EQ(archive_->CountCalls(""), calls);
+  const absl::Status forked = store_->Fork(*file_, 2, "y.h5", {}).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(forked)) << forked;
+  EXPECT_EQ(archive_->CountCalls(""), calls);
+  env_.SetCapacity(UINT64_MAX);
+  Must(file_->Rollback(2, {}, {1}).status());
+  // A repeat needs none of it.
+  while (!Archive({SealSegment::kNo, 0}).left.empty()) continue;  // The apply lets go of it.
+  env_.SetCapacity(env_.used_bytes() + bytes);
+  const auto again = file_->Rollback(2, {}, {1});
+  Must(again.status());
+  EXPECT_EQ(again->version, 7);
+  env_.SetCapacity(UINT64_MAX);
 }
 
 TEST_F(ArchiveFaultsTest, AnObjectThatIsNotWhatItWasIsNotBroughtBack) {

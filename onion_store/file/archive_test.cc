@@ -209,6 +209,50 @@ TEST_F(ArchiveTest, APromotionBringsSegmentsBackFirst) {
   EXPECT_TRUE(ReadVersion(*original, 3) == golden.at(3));
 }
 
+// The newest version has the bytes of the one that was forked again: both are read and compared.
+TEST_F(ArchiveTest, APromotionBringsBackTheVersionsThatItMayCompare) {
+  Write(3);
+  Must(store_->Fork(*file_, 3, "y.h5", {}).status());
+  Write(3);
+  Must(file_->Rollback(3, {}, {1}).status());
+  Must(file_->WaitApplied(absl::Seconds(30)));
+  while (!Archive().left.empty()) continue;  // The apply lets go of it.
+  ASSERT_FALSE(IsOnDisk(1));
+  const auto fork = *store_->OpenFile("y.h5");
+  Writer writer(fork, SessionStart::kContinue, golden_[3]);
+  Must(writer.Write(0, Bytes(kPage)));
+  Must(writer.CutDurably(BarrierKind::kCommit).status());
+  Must(writer.End());
+  archive_->SetOnCall([&](const std::string& call) { EXPECT_FALSE(IsOnDisk(1)) << call; });
+  PromoteRequest request;
+  request.version = 2;
+  request.request_id = {2};
+  const auto made = file_->Promote(*fork, request);
+  Must(made.status());
+  archive_->SetOnCall(nullptr);
+  EXPECT_EQ(made->version.version, 8);
+  EXPECT_TRUE(IsOnDisk(1)) << "it was brought back as a whole, before the lock was taken";
+  EXPECT_TRUE(ReadVersion(*file_, 8) == writer.content());
+}
+
+TEST_F(ArchiveTest, APromotionOfNoForkAsksNoArchive) {
+  Write(4);
+  Archive();
+  const std::shared_ptr<File> original = file_;
+  file_ = *store_->OpenOrCreateFile("z.h5", kPage);
+  golden_.clear();
+  Write(4);
+  Archive();
+  const int calls = archive_->CountCalls("");
+  PromoteRequest request;
+  request.version = 1;
+  request.request_id = {2};
+  const absl::Status made = original->Promote(*file_, request).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(made)) << made;
+  EXPECT_THAT(made.message(), HasSubstr("z.h5 is no fork"));
+  EXPECT_EQ(archive_->CountCalls(""), calls);
+}
+
 TEST_F(ArchiveTest, AFileThatIsMovedKeepsItsObjects) {
   Write(6);
   Archive();

@@ -2,13 +2,29 @@
 #include <utility>
 #include <vector>
 
+#include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/file/file_impl.h"
+#include "onion_store/history_sizes.h"
 #include "onion_store/jobs/archive_job.h"
 #include "onion_store/jobs/segment_recall.h"
 
 namespace h5mirror::store {
+namespace {
+
+// The rest of the disk is for writers, as with a prune's copies.
+absl::Status CheckRoomToRecall(const HistoryFiles& files, size_t count, uint64_t bytes) {
+  H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, files.tree().FreeBytes());
+  if (bytes <= RoomToCopy(free_bytes)) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      StrCat(files.name(), ": to bring ", count, count == 1 ? " segment" : " segments",
+             " of old pages back from the archive ", "takes ", bytes, " bytes (", HumanBytes(bytes),
+             "), and ", free_bytes, " (", HumanBytes(free_bytes),
+             ") are free, of which a quarter is left to writers"));
+}
+
+}  // namespace
 
 bool FileImpl::IsKeptOnDisk() {
   absl::MutexLock lock(&mutex_);
@@ -72,13 +88,21 @@ absl::Status FileImpl::BringBackSince(VersionIndex& index, int64_t generation,
     absl::MutexLock lock(&mutex_);
     pages = Pages();
   }
+  std::vector<ArchivedSegment> away;
+  uint64_t bytes = 0;
   for (const uint64_t number : segments) {
     H5M_ASSIGN_OR_RETURN(const bool on_disk, pages->IsOnDisk(number));
     if (on_disk) continue;
-    H5M_ASSIGN_OR_RETURN(const auto segment, index.FindArchived(number));
+    H5M_ASSIGN_OR_RETURN(auto segment, index.FindArchived(number));
     // No row names another one any more.
     if (!segment || segment->state != ArchiveState::kArchived) continue;
-    H5M_RETURN_IF_ERROR(RecallSegment(files_, *segment, pages->SegmentName(number)));
+    bytes += segment->length;
+    away.push_back(*std::move(segment));
+  }
+  if (away.empty()) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(CheckRoomToRecall(files_, away.size(), bytes));
+  for (const ArchivedSegment& segment : away) {
+    H5M_RETURN_IF_ERROR(RecallSegment(files_, segment, pages->SegmentName(segment.segment)));
     absl::MutexLock lock(&mutex_);
     saved_.CountAnew();
   }

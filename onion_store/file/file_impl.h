@@ -474,10 +474,23 @@ class FileImpl final : public File,
   absl::Status StageRange(VersionReader& reader, Extent range, uint64_t old_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
 
+  // What a promotion reads of both files stays on the disk while this is there.
+  struct KeptForPromotion {
+    std::shared_ptr<const void> of_fork;
+    std::shared_ptr<const int> here;
+  };
+  // kFailedPrecondition: `fork` is no fork of this file. Those of KeepOnDisk(). Without work_lock_.
+  absl::StatusOr<KeptForPromotion> KeepForPromotion(File& fork)
+      ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
+  // The version that a request made already; nullopt: none.
+  absl::StatusOr<std::optional<Promotion>> FindPromotion(VersionIndex& index,
+                                                         const PromoteRequest& request);
+
   // ---- file_archive.cc; these wait for the archive ----
   // As KeepOnDisk(), for versions of one generation; 0: of all.
   absl::StatusOr<std::shared_ptr<const int>> KeepOnDiskOf(int64_t generation, VersionNumber oldest)
       ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
+  // kResourceExhausted: the disk has no room for all of them, so that none is brought back.
   absl::Status BringBackSince(VersionIndex& index, int64_t generation, VersionNumber oldest)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -55,26 +55,18 @@ absl::StatusOr<uint64_t> BytesIn(ChangeReader& changes, const IsCancelled& is_ca
 }  // namespace
 
 absl::StatusOr<Promotion> FileImpl::Promote(File& fork, const PromoteRequest& request) {
-  // It reads both files with the work lock held, and must not wait for an archive meanwhile. Which
-  // versions it compares is known only then.
-  H5M_ASSIGN_OR_RETURN(const auto kept_fork, fork.KeepOnDisk(1));
-  H5M_ASSIGN_OR_RETURN(const auto kept_here, KeepOnDiskOf(0, NewestVersion()));
-  WorkTurn turn(&work_lock_);
   H5M_ASSIGN_OR_RETURN(const auto index, Index());
   if (index == nullptr) {
     return absl::FailedPreconditionError(StrCat(files_.name(), " has no version yet"));
   }
+  H5M_ASSIGN_OR_RETURN(const auto made, FindPromotion(*index, request));
+  if (made) return *made;
+  H5M_ASSIGN_OR_RETURN(const KeptForPromotion kept, KeepForPromotion(fork));
+  WorkTurn turn(&work_lock_);
+  H5M_ASSIGN_OR_RETURN(const auto done, FindPromotion(*index, request));
+  if (done) return *done;
+  if (request.mode == PromoteMode::kMake) H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
   Promotion promotion;
-  if (request.mode == PromoteMode::kMake) {
-    const auto done = index->FindRequest(request.request_id);
-    if (!done.ok() && !absl::IsNotFound(done.status())) return done.status();
-    if (done.ok()) {
-      H5M_ASSIGN_OR_RETURN(promotion.version, GetVersion(done->info.version));
-      if (promotion.version.source) promotion.promoted = promotion.version.source->version;
-      return promotion;
-    }
-    H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
-  }
   H5M_ASSIGN_OR_RETURN(const PromotionBasis basis, FindBasis(fork, *index, request.is_cancelled));
   H5M_ASSIGN_OR_RETURN(const VersionInfo target, fork.GetVersion(request.version));
   promotion.promoted = target.version;
@@ -97,6 +89,30 @@ absl::StatusOr<Promotion> FileImpl::Promote(File& fork, const PromoteRequest& re
       promotion.version,
       FinishMade(staged, cut, SourceIn(fork, target, SourceKind::kPromotion, request.provenance)));
   return promotion;
+}
+
+absl::StatusOr<std::optional<Promotion>> FileImpl::FindPromotion(VersionIndex& index,
+                                                                 const PromoteRequest& request) {
+  if (request.mode != PromoteMode::kMake) return std::nullopt;
+  const auto done = index.FindRequest(request.request_id);
+  if (absl::IsNotFound(done.status())) return std::nullopt;
+  H5M_RETURN_IF_ERROR(done.status());
+  Promotion promotion;
+  H5M_ASSIGN_OR_RETURN(promotion.version, GetVersion(done->info.version));
+  if (promotion.version.source) promotion.promoted = promotion.version.source->version;
+  return promotion;
+}
+
+// It reads both files with the work lock held, and must not wait for an archive meanwhile. Which
+// versions it compares is known only then: of this file none is older than the one that was forked,
+// and a promotion made each of the others.
+absl::StatusOr<FileImpl::KeptForPromotion> FileImpl::KeepForPromotion(File& fork) {
+  H5M_ASSIGN_OR_RETURN(const std::optional<SourceVersion> forked, fork.ForkedFrom());
+  if (!forked || forked->file_id != file_id()) return NoForkOf(fork, files_.name(), forked);
+  KeptForPromotion kept;
+  H5M_ASSIGN_OR_RETURN(kept.of_fork, fork.KeepOnDisk(kForkVersion));
+  H5M_ASSIGN_OR_RETURN(kept.here, KeepOnDiskOf(0, forked->version));
+  return kept;
 }
 
 absl::StatusOr<FileImpl::PromotionBasis> FileImpl::FindBasis(File& fork, VersionIndex& index,

@@ -23,6 +23,9 @@ constexpr size_t kRevertsMax = 4096;  // in one record
 
 absl::StatusOr<VersionInfo> FileImpl::Rollback(VersionNumber version, const Provenance& provenance,
                                                const std::array<uint8_t, 16>& request_id) {
+  if (const auto index = Index(); index.ok() && *index != nullptr) {  // A repeat needs no pages.
+    if (auto done = (*index)->FindRequest(request_id); done.ok()) return done->info;
+  }
   // It reads saved pages with the work lock held, and must not wait for an archive meanwhile.
   std::shared_ptr<const int> kept;
   if (const auto needed = GetVersion(version); needed.ok()) {

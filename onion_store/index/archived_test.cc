@@ -79,8 +79,19 @@ TEST_F(ArchivedTest, StatesChangeTogetherAndRowsGo) {
   ASSERT_TRUE(index_->SetArchiveState(both, ArchiveState::kDeleting).ok());
   EXPECT_EQ((*index_->FindArchived(1))->state, ArchiveState::kDeleting);
   EXPECT_EQ((*index_->FindArchived(2))->state, ArchiveState::kDeleting);
-  ASSERT_TRUE(index_->DropArchived(1).ok());
+  ASSERT_TRUE(index_->DropArchived(one_).ok());
   EXPECT_EQ(index_->ListArchived()->size(), 1u);
+}
+
+// Two jobs may know of one dead object. The first deletes its row, and the segment gets another.
+TEST_F(ArchivedTest, TheRowOfASegmentThatWasArchivedAnewStays) {
+  ArchivedSegment anew = one_;
+  anew.object = "files/07/pages-000001-ef";
+  ASSERT_TRUE(index_->PutArchived(anew).ok());
+  ASSERT_TRUE(index_->DropArchived(one_).ok());
+  EXPECT_EQ(*index_->FindArchived(1), anew);
+  ASSERT_TRUE(index_->DropArchived(anew).ok());
+  EXPECT_EQ(*index_->FindArchived(1), std::nullopt);
 }
 
 TEST_F(ArchivedTest, TheSegmentsThatAVersionNeedsAreThoseOfItsRowsAndLaterOnes) {

@@ -301,7 +301,8 @@ class VersionIndex final : public ClosableIndex {
   absl::StatusOr<std::vector<ArchivedSegment>> ListArchived();
   // Gives the rows of `segments` the state `state`, all or none.
   absl::Status SetArchiveState(absl::Span<const uint64_t> segments, ArchiveState state);
-  absl::Status DropArchived(uint64_t segment);
+  // Deletes the row of `segment`, unless it names another object by now.
+  absl::Status DropArchived(const ArchivedSegment& segment);
   // The archived segments that have a row of `pages` at `version_min` or later, of that generation;
   // generation 0: of all. By number. The cost grows with these rows.
   absl::StatusOr<std::vector<uint64_t>> ArchivedSince(int64_t generation,

@@ -108,10 +108,10 @@ absl::Status VersionIndex::SetArchiveState(absl::Span<const uint64_t> segments,
   });
 }
 
-absl::Status VersionIndex::DropArchived(uint64_t segment) {
+absl::Status VersionIndex::DropArchived(const ArchivedSegment& segment) {
   return InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    SqliteQuery query(*database_, "DELETE FROM archived WHERE segment = ?");
-    return query.Bind(segment).Run();
+    SqliteQuery query(*database_, "DELETE FROM archived WHERE segment = ? AND object = ?");
+    return query.Bind(segment.segment).Bind(segment.object).Run();
   });
 }
 

@@ -97,11 +97,14 @@ absl::Status ArchiveJobImpl::RunLocked() {
 }
 
 absl::StatusOr<std::map<uint64_t, uint64_t>> ArchiveJobImpl::SealedOnDisk() {
+  // An apply that failed may have gone on to another segment without a row that says so. After a
+  // crash its file goes on with the segment of the row, which must be there then.
+  const uint64_t newest = std::min(file_->row().pages_segment, pages_->segment());
   std::map<uint64_t, uint64_t> sealed;
   H5M_ASSIGN_OR_RETURN(const auto entries, files_.tree().List(files_.directory()));
   for (const DirectoryEntry& entry : entries) {
     const auto number = NumberAfter(entry.name, "pages-");
-    if (!number || static_cast<uint64_t>(*number) >= pages_->segment()) continue;
+    if (!number || static_cast<uint64_t>(*number) >= newest) continue;
     H5M_ASSIGN_OR_RETURN(const FileStat stat, files_.tree().Stat(files_.HistoryName(entry.name)));
     if (stat.size_bytes > 0) sealed[*number] = static_cast<uint64_t>(stat.size_bytes);
   }

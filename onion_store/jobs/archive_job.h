@@ -67,7 +67,7 @@ class ArchiveJobImpl final : public ArchiveJob {
   absl::Status Commit() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status PlanFree() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status FreeOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  // The sealed segments on the disk, by number, with their sizes.
+  // The durably sealed segments on the disk, by number, with their sizes.
   absl::StatusOr<std::map<uint64_t, uint64_t>> SealedOnDisk()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // `status` of the index or the disk: after most errors the file must be opened again.

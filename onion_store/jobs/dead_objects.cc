@@ -54,7 +54,7 @@ absl::StatusOr<bool> DeadObjects::Step() {
     return false;
   }
   files_.objects().Forget(segment.object);
-  H5M_RETURN_IF_ERROR(index_.DropArchived(segment.segment));
+  H5M_RETURN_IF_ERROR(index_.DropArchived(segment));
   ++deleted_count_;
   return !dead_.empty();
 }

@@ -29,8 +29,9 @@ class DeadObjects {
   // Takes one more, whose row has the state kDeleting.
   void Add(ArchivedSegment segment) { dead_.push_back(std::move(segment)); }
 
-  // Deletes one object, then its row. Waits for the archive: the caller holds no lock. False: there
-  // are none left, or the archive does not answer. Errors: those of the index.
+  // Deletes one object, then its row, if that names no other object by now. Waits for the archive:
+  // the caller holds no lock. False: there are none left, or the archive does not answer. Errors:
+  // those of the index.
   absl::StatusOr<bool> Step();
 
   int64_t deleted_count() const { return deleted_count_; }

@@ -45,6 +45,9 @@ class PruneSource {
   // Whether bytes in the segments of pages are needed that no row names, as a rollback is not in
   // the head yet, or still read.
   virtual bool HasReverts() = 0;
+  // While the result lives, no segment goes from the disk into the archive. Called without the work
+  // lock.
+  virtual std::shared_ptr<const int> PinDisk() = 0;
   // A sealed segment is gone: the bytes of those that are left are counted anew.
   virtual void SegmentRemoved() = 0;
   // Their heads will be removed. A reader that opens one of them later asks for its version first.
@@ -85,9 +88,7 @@ class VerifySource {
   virtual FileRow row() = 0;        // as above
   // Number 0: there is no version.
   virtual VersionNumber NewestVersion() = 0;
-  // While the result lives, no segment goes from the disk into the archive. Called without the work
-  // lock.
-  virtual std::shared_ptr<const int> PinDisk() = 0;
+  virtual std::shared_ptr<const int> PinDisk() = 0;  // as above
   // All bytes of saved pages on the disk, by the index and the sizes of the segments.
   virtual uint64_t SavedPagesBytes() = 0;
   // True: the head is in part what the stage still holds, as an apply ended early.

@@ -17,6 +17,7 @@ PruneJobImpl::PruneJobImpl(std::shared_ptr<PruneSource> file, std::shared_ptr<Ve
       work_lock_(file_->work_lock()),
       index_(std::move(index)),
       pages_(std::move(pages)),
+      kept_on_disk_(file_->PinDisk()),
       drop_(*index_, file_->dropped_versions(), files_.page_size_bytes(), std::move(versions)),
       survey_(files_, *index_, *pages_),
       copy_(*file_, *index_, *pages_),
@@ -81,19 +82,19 @@ absl::StatusOr<bool> PruneJobImpl::Survey() {
   const auto newest = std::find_if(dead.begin(), dead.end(), [this](const SegmentSpace& segment) {
     return segment.number == pages_->segment();
   });
-  if (newest != dead.end()) {
-    H5M_ASSIGN_OR_RETURN(const bool sealed, SealNewest());
-    if (!sealed) dead.erase(newest);
-  }
+  if (newest != dead.end()) H5M_RETURN_IF_ERROR(SealNewest());
+  // An empty one goes on. So does, after a crash, one that only an apply that failed has left.
+  std::erase_if(dead, [first = file_->row().pages_segment](const SegmentSpace& segment) {
+    return segment.number >= first;
+  });
   copy_.Start(std::move(dead));
   return false;
 }
 
-// False: the newest segment is empty, and goes on.
-absl::StatusOr<bool> PruneJobImpl::SealNewest() {
+absl::Status PruneJobImpl::SealNewest() {
   H5M_ASSIGN_OR_RETURN(const auto sealed, store::SealNewest(*index_, *pages_, file_->row()));
   if (sealed) file_->SetRow(*sealed);
-  return sealed.has_value();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<bool> PruneJobImpl::MarkObjects() {

@@ -4,6 +4,7 @@
 //     --> notes dead objects --> removes generations --> shrinks the index
 //     --> deletes dead objects of the archive, without a lock --> done
 //
+// While it is there, no segment goes from the disk into the archive.
 // Each job finds the remaining work anew, so that none needs the job before.
 #ifndef H5MIRROR_ONION_STORE_JOBS_PRUNE_JOB_H_
 #define H5MIRROR_ONION_STORE_JOBS_PRUNE_JOB_H_
@@ -27,7 +28,8 @@ namespace h5mirror::store {
 // segments or the head.
 class PruneJobImpl final : public PruneJob {
  public:
-  // `versions`: those to drop, as VersionDrop wants them.
+  // `versions`: those to drop, as VersionDrop wants them. Takes the work lock, if there is an
+  // archive.
   PruneJobImpl(std::shared_ptr<PruneSource> file, std::shared_ptr<VersionIndex> index,
                std::shared_ptr<PageSegments> pages, std::vector<VersionNumber> versions);
   ~PruneJobImpl() override;
@@ -50,7 +52,7 @@ class PruneJobImpl final : public PruneJob {
   absl::StatusOr<bool> RunPhase() ABSL_LOCKS_EXCLUDED(work_lock_);
   absl::StatusOr<bool> RunLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> Survey() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  absl::StatusOr<bool> SealNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status SealNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> MarkObjects() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> RemoveGenerations() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> Shrink() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
@@ -62,6 +64,9 @@ class PruneJobImpl final : public PruneJob {
   const std::shared_ptr<VersionIndex> index_;
   const std::shared_ptr<PageSegments> pages_;
   Phase phase_ = Phase::kDrop;
+  // A survey does not see the segments that begin after it. What an archive job took from the disk
+  // meanwhile would look dead, and a copy would wait for the archive.
+  const std::shared_ptr<const int> kept_on_disk_;
   VersionDrop drop_;
   SegmentSurvey survey_;
   SegmentCopy copy_;
