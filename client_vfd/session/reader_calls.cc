@@ -139,6 +139,25 @@ class ReaderCalls::Call {
     return Wait(absl::Now() + timeout);
   }
 
+  // The server's answer to a part. A sign of life, which a server gives that holds the stream back
+  // for its bandwidth, is none: the answer gets `timeout` more from then on.
+  template <typename Stream>
+  Event ReadAnswer(Stream& stream, absl::Time deadline, absl::Duration timeout,
+                   v1::MirrorFileResponse* answer) {
+    while (true) {
+      grpc::ByteBuffer message;
+      stream.Read(&message, tag());
+      const Event event = Wait(deadline);
+      if (event != Event::kOk) return event;
+      answer->Clear();
+      const bool is_sign =
+          grpc::SerializationTraits<v1::MirrorFileResponse>::Deserialize(&message, answer).ok() &&
+          answer->response_case() == v1::MirrorFileResponse::RESPONSE_NOT_SET;
+      if (!is_sign) return event;
+      deadline = std::max(deadline, absl::Now() + timeout);
+    }
+  }
+
   grpc::ClientContext& context() { return context_; }
   grpc::CompletionQueue& queue() { return queue_; }
   void* tag() { return this; }
@@ -256,10 +275,11 @@ absl::Status ReaderCalls::SendPartOnce(const Route& route, absl::Duration timeou
   const absl::Time since = absl::Now();
   absl::Status read;
   if (event == Call::Event::kOk) event = call.WritePart(*stream, part, timeout, &read);
-  grpc::ByteBuffer answer;
+  v1::MirrorFileResponse answer;
   if (event == Call::Event::kOk && read.ok()) {
-    stream->Read(&answer, call.tag());
-    event = call.Wait(absl::Now() + AnswerTimeout(part.bytes, absl::Now() - since, timeout));
+    const absl::Time now = absl::Now();
+    event = call.ReadAnswer(*stream, now + AnswerTimeout(part.bytes, now - since, timeout), timeout,
+                            &answer);
   }
   if (!read.ok()) call.context().TryCancel();
   stream->Finish(&status, call.tag());
@@ -267,10 +287,9 @@ absl::Status ReaderCalls::SendPartOnce(const Route& route, absl::Duration timeou
   H5M_RETURN_IF_ERROR(read);
   if (is_late || event == Call::Event::kLate) return Late();
   H5M_RETURN_IF_ERROR(rpc::FromGrpc(status));
-  v1::MirrorFileResponse response;
-  const bool parsed =
-      grpc::SerializationTraits<v1::MirrorFileResponse>::Deserialize(&answer, &response).ok();
-  if (parsed && response.part_taken().bytes() == part.bytes) return absl::OkStatus();
+  if (answer.has_part_taken() && answer.part_taken().bytes() == part.bytes) {
+    return absl::OkStatus();
+  }
   return absl::DataLossError("the server has taken another part than was sent");
 }
 

@@ -139,12 +139,14 @@ void Session::DetachCuts() {
     BeginWait();
     if (Await(settled, host_.Now(), config_.linger) == Waited::kSilent) TimeOut();
   }
+  // By others, from here on. Only they know when the file is at a cut again: a stream that is lost
+  // here leaves no cut behind that would be read later.
+  watch_.OnWrite();
   while (!fits()) {
     if (!MergeTick()) return CutOff("the server takes the data too slowly");
     window_.Hold(queue_.saved_bytes());
   }
   CopyOut({0, kWholeFile});
-  watch_.OnWrite();  // By others, from here on. Only they know when the file is at a cut again.
 }
 
 void Session::AfterWrite(Extent extent, H5mWriteClass write_class) {

@@ -206,7 +206,9 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
                           host_.Now());
   }
   link_.OnOpened();
-  parts_.OnOpened(opened.token(), opened.takes_parts());
+  parts_.OnOpened(
+      opened.token(), opened.takes_parts(),
+      owner_target_.empty() ? StreamParts::Server::kConfigured : StreamParts::Server::kElsewhere);
   redirects_ = 0;
   refused_credential_.reset();
   standing_.OnOpened();

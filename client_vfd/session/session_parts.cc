@@ -10,12 +10,16 @@ std::optional<PartTicket> Session::TicketForPart() {
   absl::MutexLock lock(&mutex_);
   if (!config_.takes_parts || !collecting()) return std::nullopt;
   const auto place = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return link_.is_open() && !queue_.has_closed() ? parts_.Next() : std::nullopt;
+    return link_.is_open() && queue_.IsAtBarrier() ? parts_.Next() : std::nullopt;
+  };
+  // Only the close of the cut that comes brings the next barrier: waiting for it is in vain.
+  const auto is_begun = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !queue_.has_closed() && !queue_.IsAtBarrier();
   };
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const bool is_away = link_.is_none() && !standing_.is_connecting();
     const bool is_refused = link_.is_open() && !parts_.takes();
-    return is_away || is_refused || !may_be_answered() || place().has_value();
+    return is_away || is_refused || is_begun() || !may_be_answered() || place().has_value();
   };
   if (!settled()) {
     BeginWait();

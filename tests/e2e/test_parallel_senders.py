@@ -151,6 +151,19 @@ def test_a_part_whose_stream_breaks_is_sent_by_rank_0(site, tmp_path):
     wait_until(lambda: "in order" in parts_of(site), "no part came whole")
 
 
+@pytest.mark.site(tables='[[limits]]\nbandwidth = "2MiB"\n')
+def test_a_part_that_is_held_back_for_its_bandwidth_is_awaited(site, tmp_path):
+    """The server gives it signs of life meanwhile, and then its answer."""
+    log = tmp_path / "driver.log"
+    program = start(site, tmp_path, log=log, timeout="10s", linger="60s")
+    program.do("new run.h5", *steps(1), *steps(2, then="close"))
+    program.end()
+    site.assert_mirrored("run.h5")
+    assert step_of(site.head("run.h5")) == 2
+    assert "could not send its node's part" not in (log.read_text() if log.exists() else "")
+    assert parts_of(site) == ["in order"] * 2
+
+
 def test_a_stream_that_breaks_while_parts_come_is_begun_again_with_all(site, tmp_path):
     """Each connection is reset in the middle, rank 0's too: what came in parts before is sent by rank 0."""
     with Proxy(site.address, cut_after=6_000_000) as proxy:

@@ -102,6 +102,12 @@ std::vector<int> SendersOf(const std::vector<std::string>& hosts) {
   return senders;
 }
 
+void LeaveToRank0(const std::vector<bool>& can_read, std::vector<int>* senders) {
+  for (int& sender : *senders) {
+    if (!can_read[static_cast<size_t>(sender)]) sender = 0;
+  }
+}
+
 SplitCut SplitByNode(const std::vector<RankNotes>& notes, const std::vector<int>& senders,
                      uint64_t size_bytes, uint64_t part_bytes_min) {
   SplitCut split;

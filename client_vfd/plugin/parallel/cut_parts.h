@@ -21,6 +21,9 @@ namespace h5mirror::vfd {
 // By rank, the first rank on the same host. `hosts` are names, by rank.
 std::vector<int> SendersOf(const std::vector<std::string>& hosts);
 
+// Rank 0 sends for the nodes whose sender cannot read the file. `can_read` is by rank.
+void LeaveToRank0(const std::vector<bool>& can_read, std::vector<int>* senders);
+
 struct CutPart {
   int rank = 0;                       // sends it
   std::vector<NotedPages::Run> runs;  // in order, apart, within the file

@@ -23,6 +23,18 @@ TEST(CutPartsTest, TheFirstRankOfEachHostSends) {
   EXPECT_THAT(SendersOf({"a", "a"}), ElementsAre(0, 0));
 }
 
+TEST(CutPartsTest, Rank0SendsForANodeWhoseSenderCannotReadTheFile) {
+  std::vector<int> senders = SendersOf({"a", "b", "c", "b"});
+  LeaveToRank0({false, false, true, true}, &senders);
+  EXPECT_THAT(senders, ElementsAre(0, 0, 2, 0));
+  const SplitCut split =
+      SplitByNode({{}, Raw({{0, kPage}}), Raw({{kPage, 2 * kPage}}), Raw({{2 * kPage, 3 * kPage}})},
+                  senders, 3 * kPage, kPage);
+  EXPECT_THAT(split.own.raw, ElementsAre(Bytes{0, kPage}, Bytes{2 * kPage, 3 * kPage}));
+  ASSERT_EQ(split.parts.size(), 1u);
+  EXPECT_EQ(split.parts[0].rank, 2);
+}
+
 TEST(CutPartsTest, EachNodeSendsWhatItsRanksWrote) {
   const SplitCut split = SplitByNode(
       {Raw({{0, 4 * kPage}}), Raw({{4 * kPage, 8 * kPage}}), Raw({{8 * kPage, 12 * kPage}})},

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <optional>
+#include <system_error>
 
 #include "client_vfd/plugin/host/reporter.h"
 #include "client_vfd/plugin/host/session_loader.h"
@@ -16,15 +18,27 @@
 namespace h5mirror::vfd {
 namespace {
 
-constexpr std::string_view kSent = "1";
-constexpr std::string_view kNotSent = "0";
+// A rank's word to rank 0.
+constexpr std::string_view kDone = "1";
+constexpr std::string_view kNotDone = "0";
+
+// -1: this node does not see the file at `path`, which the log says once.
+int OpenToRead(const std::string& path, int rank, const Config& config) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd >= 0) return fd;
+  const std::string why = std::generic_category().message(errno);
+  Say(config.log, Audience::kLogOnly,
+      path + ": rank " + std::to_string(rank) +
+          " cannot read it, and rank 0 sends its node's part: " + why);
+  return -1;
+}
 
 }  // namespace
 
 std::unique_ptr<NodeSenders> NodeSenders::Make(const Ranks& ranks,
                                                std::shared_ptr<const Config> config,
                                                const std::string& path) {
-  const std::vector<int> senders = SendersOf(ranks.Gather(HostName()));
+  std::vector<int> senders = SendersOf(ranks.Gather(HostName()));
   std::string is_sender(senders.size(), '\0');
   for (size_t rank = 0; rank < senders.size(); ++rank) {
     is_sender[rank] = senders[rank] == static_cast<int>(rank) && rank != 0 ? 1 : 0;
@@ -32,8 +46,13 @@ std::unique_ptr<NodeSenders> NodeSenders::Make(const Ranks& ranks,
   ranks.BroadcastText(&is_sender);
   if (is_sender.find('\1') == std::string::npos) return nullptr;
   const bool sends = is_sender[static_cast<size_t>(ranks.rank())] != 0;
-  const int fd = sends ? open(path.c_str(), O_RDONLY | O_CLOEXEC) : -1;
-  return std::unique_ptr<NodeSenders>(new NodeSenders(ranks, std::move(config), senders, fd));
+  const int fd = sends ? OpenToRead(path, ranks.rank(), *config) : -1;
+  const std::vector<std::string> opened = ranks.Gather(fd >= 0 ? kDone : kNotDone);
+  std::vector<bool> can_read;
+  for (const std::string& each : opened) can_read.push_back(each == kDone);
+  LeaveToRank0(can_read, &senders);
+  return std::unique_ptr<NodeSenders>(
+      new NodeSenders(ranks, std::move(config), std::move(senders), fd));
 }
 
 NodeSenders::~NodeSenders() {
@@ -47,10 +66,10 @@ void NodeSenders::Bring(const std::vector<RankNotes>& notes, RootMirror* root) c
   // All ranks read the same bytes, and so go the same way.
   const std::optional<PartPlan> plan = PlanFromBytes(bytes);
   if (!plan || plan->parts.empty()) return;
-  const std::vector<std::string> sent = ranks_.Gather(Send(*plan) ? kSent : kNotSent);
+  const std::vector<std::string> sent = ranks_.Gather(Send(*plan) ? kDone : kNotDone);
   if (root == nullptr) return;
   for (const CutPart& part : plan->parts) {
-    root->EndPart(plan->ticket, part, sent[static_cast<size_t>(part.rank)] == kSent);
+    root->EndPart(plan->ticket, part, sent[static_cast<size_t>(part.rank)] == kDone);
   }
 }
 

@@ -1,7 +1,7 @@
 // parallel_senders=node: the first rank of each node sends what that node's ranks have written, so
 // that several nodes read and send at once. docs/design/051-senders-by-node.md.
 //
-//   rank 0        split, note own -> ticket -> plan bcast -> ........ gather -> take, or note
+//   rank 0        split -> ticket -> note own, plan bcast -> ........ gather -> take, or note
 //   first of node                              wait       -> send part, gather
 //   other ranks                                wait       -> ......... gather
 //

@@ -85,9 +85,12 @@ PartPlan RootMirror::Plan(const std::vector<RankNotes>& notes, const std::vector
     return {};
   }
   Attach();
-  Note({split.own});
+  // Before rank 0's session may send anything of this cut: what it has sent and no barrier follows
+  // would be of the file as it was earlier.
   PartPlan plan;
-  if (!mirror_->TicketForPart(&plan.ticket)) {
+  const bool has_ticket = mirror_->TicketForPart(&plan.ticket);
+  Note({split.own});
+  if (!has_ticket) {
     for (const CutPart& part : split.parts) NotePart(part);
     return {};
   }

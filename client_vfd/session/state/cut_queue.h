@@ -176,6 +176,11 @@ class CutQueue {
   size_t closed_cuts() const { return closed_.size(); }
   uint64_t open_bytes() const { return open_.changes.extents.byte_count(); }
   bool has_closed() const { return !closed_.empty(); }
+  // All that was handed out lies before a barrier, and no truncate is to come. So what other
+  // processes send for the cut that comes can neither be overwritten by older bytes, nor cut off.
+  bool IsAtBarrier() const {
+    return closed_.empty() && reading_.empty() && sending_.empty() && !open_.changes.truncate;
+  }
   uint64_t last_seq() const { return last_seq_; }
 
  private:

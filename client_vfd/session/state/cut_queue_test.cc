@@ -388,6 +388,57 @@ TEST(CutQueueTest, WhatAnotherProcessHasSentIsSentAgainUntilItsBarrierIsDurable)
   EXPECT_TRUE(queue.Everything().empty());
 }
 
+TEST(CutQueueTest, ItIsAtABarrierWhileNothingIsHandedOutBehindOne) {
+  CutQueue queue;
+  EXPECT_TRUE(queue.IsAtBarrier());
+  queue.AddWrite({0, 100});
+  EXPECT_TRUE(queue.IsAtBarrier()) << "that is read later, as the file is then";
+  (void)queue.Next(1 << 20, 100, 1);
+  EXPECT_FALSE(queue.IsAtBarrier()) << "those bytes may come late";
+  queue.DoneReading();
+  EXPECT_FALSE(queue.IsAtBarrier());
+  queue.Close({});
+  EXPECT_FALSE(queue.IsAtBarrier());
+  EXPECT_TRUE(std::holds_alternative<SendBarrier>(queue.Next(1 << 20, 100, 1)));
+  EXPECT_TRUE(queue.IsAtBarrier());
+}
+
+TEST(CutQueueTest, ATickThatIsGivenUpLeavesItBehindABarrierUntilTheNextOne) {
+  CutQueue queue;
+  queue.AddWrite({0, 200});
+  queue.Close({});
+  (void)queue.Next(100, 100, 1);
+  queue.DoneReading();
+  ASSERT_TRUE(queue.MergeTick());
+  EXPECT_FALSE(queue.has_closed());
+  EXPECT_FALSE(queue.IsAtBarrier()) << "the first half is on its way";
+  CutQueue lost = queue;
+  lost.SendAgain();
+  EXPECT_TRUE(lost.IsAtBarrier()) << "the next stream has nothing yet";
+  queue.Close({});
+  (void)queue.Next(1 << 20, 100, 1);
+  queue.DoneReading();
+  (void)queue.Next(1 << 20, 100, 1);
+  EXPECT_TRUE(queue.IsAtBarrier());
+}
+
+TEST(CutQueueTest, ItIsAtNoBarrierWhileATruncateIsToComeOrOnItsWay) {
+  CutQueue queue;
+  queue.Truncate(50);
+  EXPECT_FALSE(queue.IsAtBarrier());
+  queue.AddWrite({0, 50});
+  EXPECT_TRUE(std::holds_alternative<SendTruncate>(queue.Next(1 << 20, 100, 1)));
+  EXPECT_FALSE(queue.IsAtBarrier());
+  CutQueue lost = queue;
+  lost.SendAgain();
+  EXPECT_FALSE(lost.IsAtBarrier());
+  (void)queue.Next(1 << 20, 100, 1);
+  queue.DoneReading();
+  queue.Close({});
+  (void)queue.Next(1 << 20, 100, 1);
+  EXPECT_TRUE(queue.IsAtBarrier());
+}
+
 TEST(CutQueueTest, NothingIsTakenBackThatTheFileNoLongerHolds) {
   CutQueue queue;
   queue.AddWrite({0, 100});

@@ -25,10 +25,13 @@ class StreamParts {
 
   // A stream begins: nothing of the one before counts.
   void Begin() { *this = StreamParts(); }
-  // The server has taken it with this lease. `takes`: streams may join it.
-  void OnOpened(uint64_t token, bool takes) {
+  // Which server a stream leads to: the one that is configured, or one that it has named instead.
+  enum class Server { kConfigured, kElsewhere };
+  // The server has taken it with this lease. `takes`: streams may join it. Other processes know
+  // only the server that is configured.
+  void OnOpened(uint64_t token, bool takes, Server server) {
     token_ = token;
-    takes_ = takes;
+    takes_ = takes && server == Server::kConfigured;
   }
   // A barrier goes out. Returns the bytes of its cut that came as parts.
   uint64_t TakeForBarrier() {
