@@ -198,6 +198,16 @@ absl::StatusOr<std::vector<store::FileSummary>> ClusterStore::List(std::string_v
   return files;
 }
 
+absl::StatusOr<store::FileInfo> ClusterStore::Glance(const store::FileSummary& listed) {
+  H5M_ASSIGN_OR_RETURN(const Cell cell, CellFor(listed.name));
+  store::FileSummary inner = listed;
+  inner.name = cell->Inner(listed.name);
+  H5M_ASSIGN_OR_RETURN(store::FileInfo info, cell->Fresh(cell->store().Glance(inner)));
+  cell->MakeOuter(info.newest_version);
+  if (info.forked_from.has_value()) info.forked_from->name = cell->Outer(info.forked_from->name);
+  return info;
+}
+
 absl::Status ClusterStore::Move(std::string_view name, std::string_view new_name) {
   H5M_ASSIGN_OR_RETURN(const Cell cell, CellForBoth(name, new_name));
   return cell->Acked(cell->store().Move(cell->Inner(name), cell->Inner(new_name)));

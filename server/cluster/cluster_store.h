@@ -61,6 +61,7 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   absl::StatusOr<std::vector<store::FileSummary>> List(std::string_view directory,
                                                        std::string_view after_name,
                                                        size_t limit) override;
+  absl::StatusOr<store::FileInfo> Glance(const store::FileSummary& listed) override;
   absl::Status Move(std::string_view name, std::string_view new_name) override;
   absl::StatusOr<store::RemovedFile> Remove(std::string_view name, const store::Provenance& who,
                                             absl::Duration keep) override;

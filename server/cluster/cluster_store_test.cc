@@ -6,6 +6,7 @@
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "onion_store/testing/counting_env.h"
 #include "onion_store/testing/test_store.h"
 #include "rpc/elsewhere.h"
 #include "server/testing/fake_ownership.h"
@@ -95,6 +96,55 @@ TEST_F(ClusterStoreTest, ListsGoOverAllCellsInOrder) {
   EXPECT_THAT(List("", "x-y/c.h5", 9), ElementsAre("x/a.h5", "x/d/b.h5"));
   EXPECT_THAT(List("x", "", 9), ElementsAre("x/a.h5", "x/d/b.h5"));
   EXPECT_THAT(List("x/d", "", 9), ElementsAre("x/d/b.h5"));
+}
+
+TEST_F(ClusterStoreTest, AGlanceTellsWhatAFileTells) {
+  Make("x/a.h5", "one")->End().IgnoreError();
+  store::ForkRequest request;
+  request.request_id = {1};
+  const auto made = store_.Fork(**store_.OpenFile("x/a.h5"), 1, "x/f.h5", request);
+  ASSERT_TRUE(made.ok()) << made.status();
+  const auto looked = store_.Glance(store_.List("", "x/a.h5", 1)->at(0));
+  ASSERT_TRUE(looked.ok()) << looked.status();
+  const auto info = (*store_.OpenFile("x/f.h5"))->Info();
+  EXPECT_EQ(looked->file_id, info->file_id);
+  EXPECT_EQ(looked->last_cut, info->last_cut);
+  ASSERT_TRUE(looked->forked_from.has_value());
+  EXPECT_EQ(looked->forked_from->name, "x/a.h5");
+  EXPECT_EQ(looked->newest_version.version, info->newest_version.version);
+  const auto glance = [&](const char* name) {
+    return store_.Glance({name, 0, absl::InfinitePast()}).status();
+  };
+  EXPECT_TRUE(absl::IsNotFound(glance("x/none.h5")));
+  EXPECT_TRUE(rpc::ElsewhereOf(glance("z/a.h5")).has_value());
+  ownership_.SetGuard(absl::UnavailableError("away"), absl::OkStatus());
+  EXPECT_TRUE(absl::IsUnavailable(glance("x/f.h5")));
+}
+
+// The disk is asked once, as long as nobody opens the file.
+TEST_F(ClusterStoreTest, AGlanceOpensNoClosedFile) {
+  store::CountingEnv env;
+  std::filesystem::create_directories(directory_.path() / "c");
+  const auto open = [&] {
+    store_.Add("c", 7, {nullptr, store::OpenStore(env, directory_.path() / "c")});
+    ownership_.Serve("c", 7);
+  };
+  open();
+  Make("c/a.h5", "one")->End().IgnoreError();
+  ASSERT_TRUE((*store_.OpenFile("c/a.h5"))->WaitApplied(absl::Seconds(20)).ok());
+  ASSERT_TRUE(store_.CloseCell("c", absl::Seconds(10)).ok());
+  open();
+  const auto cost = [&] {
+    store::IoCounts::OfThisThread().Clear();
+    const auto looked = store_.Glance(store_.List("c", "", 1)->at(0));
+    EXPECT_TRUE(looked.ok()) << looked.status();
+    return store::IoCounts::OfThisThread().bytes.load();
+  };
+  EXPECT_GT(cost(), 0u);
+  // Until the store's threads hold the file no more.
+  for (int i = 0; i < 400 && cost() > 0; ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(cost(), 0u);
+  EXPECT_TRUE(store_.CloseCell("c", absl::Seconds(10)).ok()) << "before the test's Env";
 }
 
 TEST_F(ClusterStoreTest, FilesStayInTheirCell) {
