@@ -223,7 +223,34 @@ TEST_F(ClusterStoreTest, AServerThatWasGivenUpAcksAndAnswersNothing) {
   EXPECT_TRUE(absl::IsUnavailable(file->Tag(1, "t", store::TagMode::kKeep).status()));
   EXPECT_TRUE(absl::IsUnavailable(store_.OpenFile("x/a.h5").status()));
   EXPECT_TRUE(absl::IsUnavailable(store_.Move("x/a.h5", "x/b.h5")));
+  EXPECT_TRUE(absl::IsUnavailable(store_.List("", "", 9).status()));
+}
+
+// Else a list would be short, or empty, while the registry is away.
+TEST_F(ClusterStoreTest, ListsFailWhileTheGuardIsShut) {
+  Make("x/a.h5", "one")->End().IgnoreError();
+  Make("x-y/b.h5", "two")->End().IgnoreError();
+  const auto removed = store_.Remove("x-y/b.h5", {}, absl::Hours(1));
+  ASSERT_TRUE(removed.ok()) << removed.status();
+  const absl::Status away = absl::UnavailableError("the registry is away");
+  ownership_.SetGuard(away, away);
+  EXPECT_TRUE(absl::IsUnavailable(store_.List("", "", 9).status()));
+  EXPECT_TRUE(absl::IsUnavailable(store_.List("x", "", 9).status()));
+  EXPECT_TRUE(absl::IsUnavailable(store_.ListRemoved().status()));
+  EXPECT_TRUE(absl::IsUnavailable(store_.Undelete(removed->id, "").status()));
+  ownership_.SetGuard(absl::OkStatus(), absl::OkStatus());
+  EXPECT_THAT(List("", "", 9), ElementsAre("x/a.h5"));
+  EXPECT_EQ(store_.ListRemoved()->size(), 1u) << "nothing came back meanwhile";
+}
+
+// One that is being closed hides no file of the others.
+TEST_F(ClusterStoreTest, ListsHaveNothingOfACellThatWasGivenAway) {
+  Make("x/a.h5", "one");
+  const absl::Status other = absl::FailedPreconditionError("not this server's at epoch 3");
+  ownership_.SetGuard(other, other);
   EXPECT_THAT(List("", "", 9), ElementsAre());
+  EXPECT_TRUE(store_.ListRemoved()->empty());
+  EXPECT_TRUE(absl::IsUnavailable(store_.List("x", "", 9).status()));
 }
 
 // It has happened, and may be repeated.
