@@ -172,6 +172,36 @@ TEST_F(FileRightsTest, ListsHaveWhatTheCallerMayRead) {
   EXPECT_THAT(Listed(), ElementsAre());
 }
 
+// Each kind of list, each page.
+TEST_F(FileRightsTest, AHiddenDirectoryLooksAsOneThatIsNotThere) {
+  Be("bob");
+  MirrorWhole("home/bob/1.h5", "1");
+  const auto list = [&](const std::string& directory, const std::string& token,
+                        const std::function<void(v1::ListFilesRequest&)>& set) {
+    v1::ListFilesRequest request;
+    request.set_directory(directory);
+    request.set_page_token(token);
+    set(request);
+    return client_->ListFiles(request).status();
+  };
+  const std::vector<std::function<void(v1::ListFilesRequest&)>> kinds = {
+      [](v1::ListFilesRequest&) {},
+      [](v1::ListFilesRequest& request) { request.set_details(true); },
+      [](v1::ListFilesRequest& request) { request.set_forks_only(true); },
+      [](v1::ListFilesRequest& request) { request.add_states(v1::MIRROR_STATE_DIVERGED); }};
+  for (const auto& set : kinds) {
+    for (const char* token : {"", "home/a.h5", "home/z.h5"}) {
+      for (const char* hidden : {"home/anna", "home/carol"}) {
+        const absl::Status listed = list(hidden, token, set);
+        EXPECT_TRUE(absl::IsNotFound(listed)) << listed;
+        EXPECT_THAT(std::string(listed.message()), HasSubstr(StrCat("no directory ", hidden)));
+      }
+      // One's own is there, though no file of it is chosen, or none comes any more.
+      EXPECT_TRUE(list("home/bob", token, set).ok());
+    }
+  }
+}
+
 // The same for a token that is limited to files, without a table.
 TEST_F(FileRightsTest, ATokenForSomeFilesSeesNoOtherDirectory) {
   server_.reset();

@@ -74,6 +74,12 @@ std::vector<ClusterStore::Cell> ClusterStore::Cells() const {
   return cells;
 }
 
+std::vector<ClusterStore::Cell> ClusterStore::OwnCells() const {
+  std::vector<Cell> cells = AllCells();
+  std::erase_if(cells, [](const Cell& cell) { return cell->IsGivenAway(); });
+  return cells;
+}
+
 absl::StatusOr<ClusterStore::Cell> ClusterStore::CellAt(const std::string& cell,
                                                         std::string_view name) {
   const cluster::Route route = ownership_.Find(cell);
@@ -171,7 +177,7 @@ absl::StatusOr<std::vector<store::FileSummary>> ClusterStore::List(std::string_v
                                                                    std::string_view after_name,
                                                                    size_t limit) {
   const std::string below = directory.empty() ? "" : StrCat(directory, "/");
-  std::vector<Cell> cells = Cells();
+  std::vector<Cell> cells = OwnCells();
   // A directory within one cell is that of its server.
   if (const auto cell = ownership_.CellOf(directory); cell.has_value()) {
     H5M_ASSIGN_OR_RETURN(Cell served, CellAt(*cell, directory));
@@ -198,6 +204,16 @@ absl::StatusOr<std::vector<store::FileSummary>> ClusterStore::List(std::string_v
   return files;
 }
 
+absl::StatusOr<store::FileInfo> ClusterStore::Glance(const store::FileSummary& listed) {
+  H5M_ASSIGN_OR_RETURN(const Cell cell, CellFor(listed.name));
+  store::FileSummary inner = listed;
+  inner.name = cell->Inner(listed.name);
+  H5M_ASSIGN_OR_RETURN(store::FileInfo info, cell->Fresh(cell->store().Glance(inner)));
+  cell->MakeOuter(info.newest_version);
+  if (info.forked_from.has_value()) info.forked_from->name = cell->Outer(info.forked_from->name);
+  return info;
+}
+
 absl::Status ClusterStore::Move(std::string_view name, std::string_view new_name) {
   H5M_ASSIGN_OR_RETURN(const Cell cell, CellForBoth(name, new_name));
   return cell->Acked(cell->store().Move(cell->Inner(name), cell->Inner(new_name)));
@@ -214,7 +230,7 @@ absl::StatusOr<store::RemovedFile> ClusterStore::Remove(std::string_view name,
 
 absl::StatusOr<std::vector<store::RemovedFile>> ClusterStore::ListRemoved() {
   std::vector<store::RemovedFile> all;
-  for (const Cell& cell : Cells()) {
+  for (const Cell& cell : OwnCells()) {
     H5M_ASSIGN_OR_RETURN(auto removed, cell->Fresh(cell->store().ListRemoved()));
     for (store::RemovedFile& file : removed) {
       file.name = cell->Outer(file.name);
@@ -228,8 +244,9 @@ absl::StatusOr<std::vector<store::RemovedFile>> ClusterStore::ListRemoved() {
 
 absl::StatusOr<std::string> ClusterStore::Undelete(std::string_view removal_id,
                                                    std::string_view new_name) {
-  for (const Cell& cell : Cells()) {
+  for (const Cell& cell : OwnCells()) {
     if (!new_name.empty() && !new_name.starts_with(cell->prefix())) continue;
+    H5M_RETURN_IF_ERROR(cell->Check());
     auto name = cell->Acked(cell->store().Undelete(
         removal_id, new_name.empty() ? std::string() : cell->Inner(new_name)));
     if (absl::IsNotFound(name.status())) continue;

@@ -27,7 +27,8 @@ namespace h5mirror::server {
 // A call that names a file goes to the store of the cell that the file lies in. Where another
 // server serves that, the call ends with rpc::ElsewhereError(); where nobody does at the moment,
 // with kUnavailable; in no cell, with kInvalidArgument. A call of the whole root, as List(""), sees
-// the cells that are served here. Files pass the guard (server/cluster/guarded_file.h). Moves and
+// the cells that are served here, and ends with kUnavailable while this server may not answer for
+// one of them. Files pass the guard (server/cluster/guarded_file.h). Moves and
 // forks stay within a cell: else kInvalidArgument.
 //
 // Thread-safe.
@@ -61,6 +62,7 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   absl::StatusOr<std::vector<store::FileSummary>> List(std::string_view directory,
                                                        std::string_view after_name,
                                                        size_t limit) override;
+  absl::StatusOr<store::FileInfo> Glance(const store::FileSummary& listed) override;
   absl::Status Move(std::string_view name, std::string_view new_name) override;
   absl::StatusOr<store::RemovedFile> Remove(std::string_view name, const store::Provenance& who,
                                             absl::Duration keep) override;
@@ -104,10 +106,12 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // The cell of both names. kInvalidArgument: they lie in two.
   absl::StatusOr<Cell> CellForBoth(std::string_view name, std::string_view other);
-  // In the order of their files' names. Those that pass the guard only.
-  std::vector<Cell> Cells() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // All that are open.
+  // All that are open, in the order of their files' names.
   std::vector<Cell> AllCells() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those of them that pass the guard, for work that may leave out some.
+  std::vector<Cell> Cells() const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those of them that are not another server's by now. An answer of them all needs the guard yet.
+  std::vector<Cell> OwnCells() const ABSL_LOCKS_EXCLUDED(mutex_);
   // The names that each cell's `list` gives.
   absl::StatusOr<std::vector<std::string>> Names(
       absl::StatusOr<std::vector<std::string>> (store::Store::*list)());

@@ -6,6 +6,7 @@
 #include "absl/synchronization/notification.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "onion_store/testing/counting_env.h"
 #include "onion_store/testing/test_store.h"
 #include "rpc/elsewhere.h"
 #include "server/testing/fake_ownership.h"
@@ -97,6 +98,55 @@ TEST_F(ClusterStoreTest, ListsGoOverAllCellsInOrder) {
   EXPECT_THAT(List("x/d", "", 9), ElementsAre("x/d/b.h5"));
 }
 
+TEST_F(ClusterStoreTest, AGlanceTellsWhatAFileTells) {
+  Make("x/a.h5", "one")->End().IgnoreError();
+  store::ForkRequest request;
+  request.request_id = {1};
+  const auto made = store_.Fork(**store_.OpenFile("x/a.h5"), 1, "x/f.h5", request);
+  ASSERT_TRUE(made.ok()) << made.status();
+  const auto looked = store_.Glance(store_.List("", "x/a.h5", 1)->at(0));
+  ASSERT_TRUE(looked.ok()) << looked.status();
+  const auto info = (*store_.OpenFile("x/f.h5"))->Info();
+  EXPECT_EQ(looked->file_id, info->file_id);
+  EXPECT_EQ(looked->last_cut, info->last_cut);
+  ASSERT_TRUE(looked->forked_from.has_value());
+  EXPECT_EQ(looked->forked_from->name, "x/a.h5");
+  EXPECT_EQ(looked->newest_version.version, info->newest_version.version);
+  const auto glance = [&](const char* name) {
+    return store_.Glance({name, 0, absl::InfinitePast()}).status();
+  };
+  EXPECT_TRUE(absl::IsNotFound(glance("x/none.h5")));
+  EXPECT_TRUE(rpc::ElsewhereOf(glance("z/a.h5")).has_value());
+  ownership_.SetGuard(absl::UnavailableError("away"), absl::OkStatus());
+  EXPECT_TRUE(absl::IsUnavailable(glance("x/f.h5")));
+}
+
+// The disk is asked once, as long as nobody opens the file.
+TEST_F(ClusterStoreTest, AGlanceOpensNoClosedFile) {
+  store::CountingEnv env;
+  std::filesystem::create_directories(directory_.path() / "c");
+  const auto open = [&] {
+    store_.Add("c", 7, {nullptr, store::OpenStore(env, directory_.path() / "c")});
+    ownership_.Serve("c", 7);
+  };
+  open();
+  Make("c/a.h5", "one")->End().IgnoreError();
+  ASSERT_TRUE((*store_.OpenFile("c/a.h5"))->WaitApplied(absl::Seconds(20)).ok());
+  ASSERT_TRUE(store_.CloseCell("c", absl::Seconds(10)).ok());
+  open();
+  const auto cost = [&] {
+    store::IoCounts::OfThisThread().Clear();
+    const auto looked = store_.Glance(store_.List("c", "", 1)->at(0));
+    EXPECT_TRUE(looked.ok()) << looked.status();
+    return store::IoCounts::OfThisThread().bytes.load();
+  };
+  EXPECT_GT(cost(), 0u);
+  // Until the store's threads hold the file no more.
+  for (int i = 0; i < 400 && cost() > 0; ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_EQ(cost(), 0u);
+  EXPECT_TRUE(store_.CloseCell("c", absl::Seconds(10)).ok()) << "before the test's Env";
+}
+
 TEST_F(ClusterStoreTest, FilesStayInTheirCell) {
   Make("x/a.h5", "one")->End().IgnoreError();
   EXPECT_TRUE(absl::IsInvalidArgument(store_.Move("x/a.h5", "x-y/a.h5")));
@@ -173,7 +223,34 @@ TEST_F(ClusterStoreTest, AServerThatWasGivenUpAcksAndAnswersNothing) {
   EXPECT_TRUE(absl::IsUnavailable(file->Tag(1, "t", store::TagMode::kKeep).status()));
   EXPECT_TRUE(absl::IsUnavailable(store_.OpenFile("x/a.h5").status()));
   EXPECT_TRUE(absl::IsUnavailable(store_.Move("x/a.h5", "x/b.h5")));
+  EXPECT_TRUE(absl::IsUnavailable(store_.List("", "", 9).status()));
+}
+
+// Else a list would be short, or empty, while the registry is away.
+TEST_F(ClusterStoreTest, ListsFailWhileTheGuardIsShut) {
+  Make("x/a.h5", "one")->End().IgnoreError();
+  Make("x-y/b.h5", "two")->End().IgnoreError();
+  const auto removed = store_.Remove("x-y/b.h5", {}, absl::Hours(1));
+  ASSERT_TRUE(removed.ok()) << removed.status();
+  const absl::Status away = absl::UnavailableError("the registry is away");
+  ownership_.SetGuard(away, away);
+  EXPECT_TRUE(absl::IsUnavailable(store_.List("", "", 9).status()));
+  EXPECT_TRUE(absl::IsUnavailable(store_.List("x", "", 9).status()));
+  EXPECT_TRUE(absl::IsUnavailable(store_.ListRemoved().status()));
+  EXPECT_TRUE(absl::IsUnavailable(store_.Undelete(removed->id, "").status()));
+  ownership_.SetGuard(absl::OkStatus(), absl::OkStatus());
+  EXPECT_THAT(List("", "", 9), ElementsAre("x/a.h5"));
+  EXPECT_EQ(store_.ListRemoved()->size(), 1u) << "nothing came back meanwhile";
+}
+
+// One that is being closed hides no file of the others.
+TEST_F(ClusterStoreTest, ListsHaveNothingOfACellThatWasGivenAway) {
+  Make("x/a.h5", "one");
+  const absl::Status other = absl::FailedPreconditionError("not this server's at epoch 3");
+  ownership_.SetGuard(other, other);
   EXPECT_THAT(List("", "", 9), ElementsAre());
+  EXPECT_TRUE(store_.ListRemoved()->empty());
+  EXPECT_TRUE(absl::IsUnavailable(store_.List("x", "", 9).status()));
 }
 
 // It has happened, and may be repeated.

@@ -61,7 +61,9 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
   // Whether this server may answer for the cell, by memory alone. kUnavailable: not now, or not
   // any more.
   absl::Status Check() { return AskAgain(ownership_.Check(cell_, epoch_)); }
-  // So, after a read of the registry. To be asked after a sync, before it is acked.
+  // True: the cell is another server's by now, or nobody's. False also while that is not known.
+  bool IsGivenAway() { return absl::IsFailedPrecondition(ownership_.Check(cell_, epoch_)); }
+  // As Check(), after a read of the registry. To be asked after a sync, before it is acked.
   absl::Status BeforeAck() { return AskAgain(ownership_.BeforeAck(cell_, epoch_)); }
 
   // An answer of the store, if this server may give it.

@@ -217,6 +217,11 @@ absl::Status FilesService::Undelete(const grpc::ServerContext& context, const Pr
   };
   const auto found = std::find_if(files.begin(), files.end(), is_meant);
   if (found == files.end()) {
+    // Of a cell of another server nothing is known here.
+    if (!request.name().empty()) {
+      absl::Status served = environment_.store.OwnerOf(request.name()).status();
+      if (absl::IsUnavailable(served)) return served;
+    }
     return absl::NotFoundError(StrCat(
         "nothing was removed as ", request.name().empty() ? request.removal_id() : request.name(),
         ", or its retention has ended; see h5mirror ls --removed"));

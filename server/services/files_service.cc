@@ -107,6 +107,16 @@ absl::StatusOr<std::vector<store::FileSummary>> FilesService::ListVisible(
   }
 }
 
+absl::Status FilesService::CheckNotHidden(IsCancelled is_cancelled, const Principal& principal,
+                                          const std::string& directory) {
+  if (directory.empty() || !IsNarrowed(environment_.authenticator, principal)) {
+    return absl::OkStatus();
+  }
+  H5M_ASSIGN_OR_RETURN(const std::vector<store::FileSummary> files,
+                       ListVisible(is_cancelled, principal, directory, "", 1));
+  return files.empty() ? absl::NotFoundError("it has no file to list") : absl::OkStatus();
+}
+
 bool FilesService::MayRead(const Principal& principal, const std::string& name) const {
   return environment_.authenticator.RightsTo(principal, name).Has(Right::kRead);
 }
@@ -189,17 +199,19 @@ absl::Status FilesService::List(IsCancelled is_cancelled, const Principal& princ
       request.page_size() == 0 ? kFilesDefault : std::min(request.page_size(), kFilesMax);
   H5M_RETURN_IF_ERROR(CheckStates(request));
   if (IsChoice(request) || request.details()) {
-    const absl::Status listed = ListByLook(is_cancelled, principal, request, limit, response);
+    absl::Status listed = ListByLook(is_cancelled, principal, request, limit, response);
+    // A page that is not the last has files that the caller may read.
+    if (listed.ok() && response.files().empty() && response.next_page_token().empty()) {
+      listed = CheckNotHidden(is_cancelled, principal, request.directory());
+    }
     return listed.ok() ? listed : NotListed(request.directory(), listed);
   }
   // One more than asked for tells whether there is a next page.
   auto listed = ListVisible(is_cancelled, principal, request.directory(), request.page_token(),
                             static_cast<size_t>(limit) + 1);
-  // A directory of which the caller may read nothing is none.
-  const bool may_be_hidden =
-      !request.directory().empty() && IsNarrowed(environment_.authenticator, principal);
-  if (may_be_hidden && listed.ok() && listed->empty()) {
-    listed = absl::NotFoundError("it has no file to list");
+  if (listed.ok() && listed->empty()) {
+    const absl::Status seen = CheckNotHidden(is_cancelled, principal, request.directory());
+    if (!seen.ok()) listed = seen;
   }
   if (!listed.ok()) return NotListed(request.directory(), listed.status());
   std::vector<store::FileSummary> files = *std::move(listed);

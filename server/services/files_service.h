@@ -61,6 +61,10 @@ class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1
                                                               const Principal& principal,
                                                               const std::string& directory,
                                                               std::string after, size_t count);
+  // For an empty page. kNotFound: the caller may read nothing below `directory`, so that it must
+  // look as one that is not there.
+  absl::Status CheckNotHidden(IsCancelled is_cancelled, const Principal& principal,
+                              const std::string& directory);
   // The files of a page that are in one of the states that the request names, or that are forks, or
   // all with their details: a look at each file.
   absl::Status ListByLook(IsCancelled is_cancelled, const Principal& principal,

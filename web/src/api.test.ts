@@ -16,8 +16,8 @@ test('a name is one piece of a path, whatever is in it', () => {
 test('the names come first, then page by page what a look at each file tells', async () => {
   const asked: string[] = [];
   vi.stubGlobal('fetch', (path: string) => {
-    asked.push(path.replace('/api/files?', ''));
-    if (path.includes('details=false')) {
+    asked.push(path.replace('/api/files', ''));
+    if (!path.includes('details')) {
       return Promise.resolve(answer({ files: ['a', 'b', 'c'].map((name) => summaryOf(name)), next_page_token: '' }));
     }
     const isSecond = path.includes('page_token=x%26y');
@@ -30,9 +30,45 @@ test('the names come first, then page by page what a look at each file tells', a
   expect(all.isWhole).toBe(true);
   expect(told).toEqual(['a -, b -, c -', 'a -, b MIRROR_STATE_DIVERGED, c -']);
   expect(states(all)).toBe('a -, b MIRROR_STATE_DIVERGED, c -');
-  expect(asked.splice(0)).toEqual(['details=false', 'details=true', 'details=true&page_token=x%26y']);
+  expect(asked.splice(0)).toEqual(['', '?details=true', '?details=true&page_token=x%26y']);
   await files(signal, () => undefined, all);
-  expect(asked).toEqual(['details=true', 'details=true&page_token=x%26y']);
+  expect(asked).toEqual(['?details=true', '?details=true&page_token=x%26y']);
+});
+
+test('an older server, which knows no details, lists names and states', async () => {
+  const asked: string[] = [];
+  vi.stubGlobal('fetch', (path: string) => {
+    asked.push(path.replace('/api/files', ''));
+    if (path.includes('details')) return Promise.resolve(answer({ message: 'unknown query "details"' }, 400));
+    if (path.includes('state=')) return Promise.resolve(answer({ files: [summaryOf('b', 'DIVERGED')], next_page_token: '' }));
+    const isSecond = path.endsWith('?page_token=x%26y');
+    const names = isSecond ? ['c'] : ['a', 'b'];
+    return Promise.resolve(answer({ files: names.map((name) => summaryOf(name)), next_page_token: isSecond ? '' : 'x&y' }));
+  });
+  const states = '?state=CONNECTED&state=DEGRADED&state=RESYNCING&state=IN_SYNC&state=DIVERGED';
+  const rows = [
+    ['a', undefined],
+    ['b', 'MIRROR_STATE_DIVERGED'],
+    ['c', undefined],
+  ];
+  const told = vi.fn();
+  const first = await files(signal, told, undefined);
+  expect(first.files.map((each) => [each.name, each.mirror?.state])).toEqual(rows);
+  expect(first.isWhole).toBe(true);
+  expect(asked.splice(0)).toEqual(['', '?page_token=x%26y', '?details=true', states]);
+  const second = await files(signal, told, first);
+  expect(second.files.map((each) => [each.name, each.mirror?.state])).toEqual(rows);
+  expect(asked).not.toContain('?details=true');
+  expect(told).toHaveBeenCalledTimes(1);
+});
+
+test('a list with details that fails otherwise is told', async () => {
+  vi.stubGlobal('fetch', (path: string) =>
+    Promise.resolve(
+      path.includes('details') ? answer({ message: 'stopping' }, 503) : answer({ files: [], next_page_token: '' }),
+    ),
+  );
+  await expect(files(signal, () => undefined, undefined)).rejects.toEqual(new ApiError(503, 'stopping'));
 });
 
 test('a list that does not end is cut off, and says so', async () => {

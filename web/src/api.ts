@@ -1,7 +1,7 @@
 // Calls of the web process (docs/design/045-web.md, "Routes").
 
 import type { Allowed, Blamed, Comparison, Diff, Done, ObjectHistory, Preview, Wanted } from './findings';
-import type { FileList, FileStatus, FileSummary, Version } from './model';
+import { type FileList, type FileStatus, type FileSummary, MIRROR_STATES, type Version } from './model';
 
 export interface Session {
   signed_in: boolean;
@@ -110,6 +110,7 @@ export async function signOut(): Promise<Session & { url: string }> {
 export interface FilesShown {
   files: FileSummary[];
   isWhole: boolean;
+  lacksDetails?: boolean; // the server is of a release that knows no `details`
 }
 
 // `tell` takes what has come up to a page that is not the last.
@@ -117,8 +118,9 @@ async function pages(query: string, signal: AbortSignal, tell?: (some: FileSumma
   const files: FileSummary[] = [];
   let token = '';
   do {
-    const more = token === '' ? '' : `&page_token=${encodeURIComponent(token)}`;
-    const list = (await call(`/api/files?${query}${more}`, { signal })) as FileList;
+    const more = token === '' ? '' : `page_token=${encodeURIComponent(token)}`;
+    const asked = [query, more].filter(Boolean).join('&');
+    const list = (await call(`/api/files${asked === '' ? '' : `?${asked}`}`, { signal })) as FileList;
     files.push(...list.files);
     token = list.next_page_token;
     if (token !== '') tell?.(files);
@@ -126,20 +128,38 @@ async function pages(query: string, signal: AbortSignal, tell?: (some: FileSumma
   return { files, isWhole: token === '' };
 }
 
+function withKnown(names: FilesShown, some: readonly FileSummary[]): FilesShown {
+  const known = new Map(some.map((file) => [file.name, file]));
+  return { files: names.files.map((file) => known.get(file.name) ?? file), isWhole: names.isWhole };
+}
+
+// What an older server tells: the names of all files, and the states of those that a program has mirrored.
+async function plainFiles(signal: AbortSignal, names: Promise<FilesShown>): Promise<FilesShown> {
+  const states = MIRROR_STATES.map((state) => `state=${state}`).join('&');
+  const [all, mirrored] = await Promise.all([names, pages(states, signal)]);
+  return { ...withKnown(all, mirrored.files), lacksDetails: true };
+}
+
 // All files with their states, writers and histories, as far as the page takes them. The first time a server may look long
-// for these, so the names come before.
+// for these, so the names come before. `old` says whether the server knows `details`; a page that is opened anew asks again.
 export async function files(
   signal: AbortSignal,
   tell: (part: FilesShown) => void,
   old: FilesShown | undefined,
 ): Promise<FilesShown> {
-  if (old !== undefined) return pages('details=true', signal);
-  const names = await pages('details=false', signal);
-  tell(names);
-  return pages('details=true', signal, (some) => {
-    const known = new Map(some.map((file) => [file.name, file]));
-    tell({ files: names.files.map((file) => known.get(file.name) ?? file), isWhole: names.isWhole });
-  });
+  if (old?.lacksDetails === true) return plainFiles(signal, pages('', signal));
+  let names: FilesShown | undefined;
+  if (old === undefined) {
+    names = await pages('', signal);
+    tell(names);
+  }
+  try {
+    return await pages('details=true', signal, names && ((some) => tell(withKnown(names, some))));
+  } catch (error) {
+    // A server answers so to a query that it does not know.
+    if (!(error instanceof ApiError) || error.status !== 400) throw error;
+    return plainFiles(signal, names === undefined ? pages('', signal) : Promise.resolve(names));
+  }
 }
 
 export async function file(name: string, signal: AbortSignal): Promise<FileStatus> {

@@ -74,6 +74,11 @@ export function FilesPage() {
   );
 }
 
+// Without a look at the file; an older server makes none.
+function NotKnown() {
+  return <span className="lag">not known</span>;
+}
+
 function Troubles({ files: troubled }: { files: FileSummary[] }) {
   return (
     <section className="troubles" aria-label="What needs you">
@@ -117,11 +122,11 @@ function Table({ files: rows, now }: { files: FileSummary[]; now: number }) {
               <WriterName last={file.last_writer} />
             </td>
             <td data-label="Bytes a second">
-              <Sparkline writes={file.recent_writes} />
+              {file.history_bytes === undefined ? <NotKnown /> : <Sparkline writes={file.recent_writes} />}
             </td>
             <td data-label="Size">{bytes(file.size_bytes)}</td>
             <td data-label="History">
-              {file.history_bytes === undefined ? <span className="lag">not known</span> : bytes(file.history_bytes)}
+              {file.history_bytes === undefined ? <NotKnown /> : bytes(file.history_bytes)}
             </td>
             <td data-label="Changed">{moment(file.modify_time)}</td>
           </tr>

@@ -38,13 +38,15 @@ test('a row tells who writes, how fast, and how large the history is', async () 
     recent_writes: { interval_seconds: 5, received_bytes: ['0', '5120', '0'] },
     history_bytes: '3145728',
   });
-  vi.stubGlobal('fetch', () => Promise.resolve(answer({ files: [row, summaryOf('idle.h5')], next_page_token: '' })));
+  const others = [summaryOf('idle.h5', undefined, { history_bytes: '0' }), summaryOf('dark.h5')];
+  vi.stubGlobal('fetch', () => Promise.resolve(answer({ files: [row, ...others], next_page_token: '' })));
   render(<FilesPage />);
   const cells = (await screen.findByRole('row', { name: /run\.h5/ })).textContent;
   expect(cells).toContain('anna@lab7 python3 (writing now)');
   expect(cells).toContain('3.0 MiB');
   expect(screen.getAllByRole('img')).toHaveLength(1);
   expect(screen.getByRole('row', { name: /idle\.h5/ }).textContent).toContain('none lately');
+  expect(screen.getByRole('row', { name: /dark\.h5/ }).textContent).not.toContain('none lately');
 });
 
 test('a server that is away is told in words', async () => {
