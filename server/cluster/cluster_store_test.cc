@@ -189,7 +189,10 @@ TEST_F(ClusterStoreTest, AChangeIsAckedAfterTheRegistryWasRead) {
 }
 
 TEST_F(ClusterStoreTest, ARepeatedRequestIsAckedAfterTheRegistryWasRead) {
-  Make("x/a.h5", "one")->End().IgnoreError();
+  auto writer = Make("x/a.h5", "one");
+  ASSERT_TRUE(writer->Write(0, "two").ok());  // A version is made of what none has.
+  ASSERT_TRUE(writer->CutDurably(BarrierKind::kTick).ok());
+  ASSERT_TRUE(writer->End().ok());
   const auto file = *store_.OpenFile("x/a.h5");
   const std::array<uint8_t, 16> request = {7};
   ownership_.SetGuard(absl::OkStatus(), absl::UnavailableError("away"));
