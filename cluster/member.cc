@@ -12,10 +12,13 @@ namespace {
 // A change that others make meanwhile, a beat or a claim, costs a try.
 constexpr int kMountTriesMax = 5;
 
-// Of two records of one life: states and mounts only grow.
-bool IsLater(const ServerRecord& record, const ServerRecord& than) {
-  return record.state >= than.state && record.mounts.size() >= than.mounts.size() &&
-         !(record == than);
+// Of two records of one life. Each change expects the one before it, so no two have the same seq.
+bool IsLater(const ServerRecord& record, const ServerRecord& than) { return record.seq > than.seq; }
+
+void Erase(const std::vector<std::string>& values, std::vector<std::string>* from) {
+  std::erase_if(*from, [&values](const std::string& each) {
+    return std::find(values.begin(), values.end(), each) != values.end();
+  });
 }
 
 absl::Status LookAgain(std::string_view why) {
@@ -178,7 +181,8 @@ absl::StatusOr<ServerRecord> Member::OwnRecord() const {
   return record_;
 }
 
-absl::Status Member::Change(const ServerRecord& before, const ServerRecord& after) {
+absl::Status Member::Change(const ServerRecord& before, ServerRecord after) {
+  after.seq = before.seq + 1;
   const absl::Status set =
       registry_.CompareAndSet({{server_name_, Encode(before)}}, {{server_name_, Encode(after)}});
   if (absl::IsAborted(set)) {
@@ -204,17 +208,49 @@ absl::Status Member::SetState(ServerState state) {
 
 absl::Status Member::AddMount(const std::string& session,
                               const std::vector<std::string>& addresses) {
+  return ChangeMounts(session, addresses);
+}
+
+absl::Status Member::DropMount(const std::string& session,
+                               const std::vector<std::string>& addresses) {
+  {
+    absl::MutexLock lock(&mutex_);
+    dropped_[session] = addresses;
+  }
+  return ChangeMounts("", {});
+}
+
+absl::Status Member::ChangeMounts(const std::string& session,
+                                  const std::vector<std::string>& addresses) {
   for (int tries = 0; tries < kMountTriesMax; ++tries) {
     H5M_ASSIGN_OR_RETURN(const ServerRecord before, OwnRecord());
     const auto& mounts = before.mounts;
     if (std::find(mounts.begin(), mounts.end(), session) != mounts.end()) return absl::OkStatus();
     ServerRecord after = before;
-    after.mounts.push_back(session);
+    const Mounts dropped = Dropped();
+    for (const auto& [gone, addresses_of_gone] : dropped) {
+      Erase({gone}, &after.mounts);
+      Erase(addresses_of_gone, &after.addresses);
+    }
+    if (!session.empty()) after.mounts.push_back(session);
     after.addresses.insert(after.addresses.end(), addresses.begin(), addresses.end());
-    const absl::Status set = Change(before, after);
+    // Also where nothing is to be taken out: an addition whose answer was lost, and which may come
+    // late, finds another seq.
+    const absl::Status set = Change(before, std::move(after));
+    if (set.ok()) Forget(dropped);
     if (!absl::IsAborted(set)) return set;
   }
   return LookAgain("its mount was not taken");
+}
+
+Member::Mounts Member::Dropped() const {
+  absl::MutexLock lock(&mutex_);
+  return dropped_;
+}
+
+void Member::Forget(const Mounts& dropped) {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& [session, addresses] : dropped) dropped_.erase(session);
 }
 
 absl::Status Member::Confirm() {

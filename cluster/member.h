@@ -4,6 +4,7 @@
 #define H5MIRROR_CLUSTER_MEMBER_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -53,6 +54,11 @@ class Member {
   // called before that client writes anything. OK: the registry has it. By any thread.
   absl::Status AddMount(const std::string& session, const std::vector<std::string>& addresses);
 
+  // Takes a client out of the record again. To be called when it is unmounted for good: no write of
+  // it is on its way, and none follows. On an error that is done with the next change of mounts. By
+  // any thread.
+  absl::Status DropMount(const std::string& session, const std::vector<std::string>& addresses);
+
   // Sets the own record to draining or gone; OK where it is so, or further, already.
   absl::Status SetState(ServerState state);
 
@@ -74,10 +80,16 @@ class Member {
   absl::Status EndFor(const absl::Status& why);
 
  private:
+  using Mounts = std::map<std::string, std::vector<std::string>>;
+
   // Takes the own record as the registry has it or had it; ends this server if others changed it.
   absl::Status TakeOwnText(const std::optional<std::string>& text);
   // Sets the own record to `after` where it is `before`. kAborted: it is another one, and read.
-  absl::Status Change(const ServerRecord& before, const ServerRecord& after);
+  absl::Status Change(const ServerRecord& before, ServerRecord after);
+  // Adds a mount, where `session` is not empty, and takes out those that were dropped.
+  absl::Status ChangeMounts(const std::string& session, const std::vector<std::string>& addresses);
+  Mounts Dropped() const ABSL_LOCKS_EXCLUDED(mutex_);
+  void Forget(const Mounts& dropped) ABSL_LOCKS_EXCLUDED(mutex_);
   // The own record. kUnavailable: it has not joined. kInternal: it is over.
   absl::StatusOr<ServerRecord> OwnRecord() const;
   // Reads record and beat, after an answer that was lost.
@@ -101,6 +113,8 @@ class Member {
   ServerRecord record_ ABSL_GUARDED_BY(mutex_);  // epoch 0: has not joined
   OwnBeats own_ ABSL_GUARDED_BY(mutex_);
   absl::Status over_ ABSL_GUARDED_BY(mutex_);
+  // The addresses of mounts that are gone, and may be in the record still. By session.
+  Mounts dropped_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::cluster

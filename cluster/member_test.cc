@@ -1,5 +1,6 @@
 #include "cluster/member.h"
 
+#include "base/strings.h"
 #include "base/testing/fake_clock.h"
 #include "cluster/testing/failing_registry.h"
 #include "cluster/testing/memory_registry.h"
@@ -228,6 +229,51 @@ TEST_F(MemberTest, AMountWhoseAnswerIsLostDoesNotEndTheBeats) {
   EXPECT_EQ(Record().mounts.size(), 1u);
   EXPECT_TRUE(absl::IsUnavailable(member_.Beat())) << "it learns of the record";
   EXPECT_TRUE(member_.Beat().ok());
+}
+
+TEST_F(MemberTest, ADroppedMountLeavesTheRecord) {
+  Join();
+  const ServerRecord joined = Record();
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(member_.AddMount("m-1", {"v2:10.0.0.1:0/6"}).ok());
+    ASSERT_TRUE(member_.AddMount(StrCat("n-", i), {StrCat("v2:10.0.0.1:0/9", i)}).ok());
+    ASSERT_TRUE(member_.DropMount(StrCat("n-", i), {StrCat("v2:10.0.0.1:0/9", i)}).ok());
+    EXPECT_EQ(Record().mounts, std::vector<std::string>{"m-1"});
+    EXPECT_EQ(Record().addresses, (std::vector<std::string>{"v2:10.0.0.1:0/5", "v2:10.0.0.1:0/6"}));
+    EXPECT_TRUE(member_.Beat().ok());
+  }
+  ASSERT_TRUE(member_.DropMount("m-1", {"v2:10.0.0.1:0/6"}).ok());
+  EXPECT_EQ(Record().mounts, joined.mounts);
+  EXPECT_EQ(Record().addresses, joined.addresses);
+}
+
+// A record as it was before must not come back with a late message.
+TEST_F(MemberTest, NoTextOfAServerComesTwice) {
+  Join();
+  const std::string joined = Encode(Record());
+  ASSERT_TRUE(member_.AddMount("m-1", {"v2:10.0.0.1:0/6"}).ok());
+  ASSERT_TRUE(member_.DropMount("m-1", {"v2:10.0.0.1:0/6"}).ok());
+  EXPECT_NE(Encode(Record()), joined);
+}
+
+TEST_F(MemberTest, ALookFromBeforeADropChangesNothing) {
+  Join();
+  ASSERT_TRUE(member_.AddMount("m-1", {"v2:10.0.0.1:0/6"}).ok());
+  const ClusterView before = View();
+  ASSERT_TRUE(member_.DropMount("m-1", {"v2:10.0.0.1:0/6"}).ok());
+  ASSERT_TRUE(member_.Look(before).ok());
+  EXPECT_TRUE(member_.Beat().ok());
+}
+
+TEST_F(MemberTest, ADropThatFailedIsDoneWithTheNextMount) {
+  Join();
+  registry_.LoseNextAnswer();
+  EXPECT_TRUE(absl::IsUnavailable(member_.AddMount("m-1", {"v2:10.0.0.1:0/6"})));
+  registry_.LoseNextAnswer();
+  EXPECT_TRUE(absl::IsUnavailable(member_.DropMount("m-1", {"v2:10.0.0.1:0/6"})));
+  ASSERT_TRUE(member_.AddMount("m-2", {"v2:10.0.0.1:0/7"}).ok());
+  EXPECT_EQ(Record().mounts, std::vector<std::string>{"m-2"});
+  EXPECT_EQ(Record().addresses, (std::vector<std::string>{"v2:10.0.0.1:0/5", "v2:10.0.0.1:0/7"}));
 }
 
 TEST_F(MemberTest, AServerThatWasGivenUpMountsNothing) {

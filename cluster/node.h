@@ -108,6 +108,11 @@ class Node {
     return member_.AddMount(session, addresses);
   }
 
+  // Member::DropMount(); for CellHost::Open().
+  absl::Status DropMount(const std::string& session, const std::vector<std::string>& addresses) {
+    return member_.DropMount(session, addresses);
+  }
+
   NodePhase phase() const;
   // To be asked before each answer.
   AckGuard& guard() { return guard_; }

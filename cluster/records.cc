@@ -145,6 +145,7 @@ std::string Encode(const ServerRecord& record) {
                {"session", record.session},
                {"addresses", record.addresses}};
   if (!record.mounts.empty()) json["mounts"] = record.mounts;
+  if (record.seq != 0) json["seq"] = record.seq;
   return Dump(json);
 }
 
@@ -170,6 +171,7 @@ absl::StatusOr<ServerRecord> DecodeServer(std::string_view text) {
   fields.Take("session", &record.session);
   fields.Take("addresses", &record.addresses);
   if (fields.Has("mounts")) fields.Take("mounts", &record.mounts);
+  if (fields.Has("seq")) fields.Take("seq", &record.seq);
   H5M_RETURN_IF_ERROR(fields.status());
   return record;
 }

@@ -34,6 +34,7 @@ struct ServerRecord {
   std::vector<std::string> addresses;  // in Ceph, of all of its clients: what is fenced
   // The uuids of further sessions in CephFS, one for each cell that it opened.
   std::vector<std::string> mounts = {};
+  uint64_t seq = 0;  // rises with each change that this server makes in one life
 
   bool operator==(const ServerRecord&) const = default;
 };

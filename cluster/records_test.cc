@@ -15,7 +15,8 @@ ServerRecord SomeServer() {
           "h:5",
           "1-2",
           {"v2:10.0.0.1:0/5", "v2:10.0.0.1:0/6"},
-          {"3-4", "5-6"}};
+          {"3-4", "5-6"},
+          3};
 }
 
 TEST(RecordsTest, WhatIsEncodedIsDecoded) {

@@ -1,5 +1,7 @@
 #include "server/open_cluster.h"
 
+#include <atomic>
+#include <memory>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -20,7 +22,8 @@ constexpr absl::Duration kCloseTimeout = absl::Seconds(10);
 // each object that it touches refuses a fenced server from then on.
 absl::StatusOr<OpenedStore> OpenInCeph(const Config& config, store::StoreOptions options,
                                        const std::string& cell, Cluster& cluster,
-                                       ceph::FencedListener on_fenced) {
+                                       ceph::FencedListener on_fenced,
+                                       const std::atomic<bool>& is_fenced) {
   H5M_ASSIGN_OR_RETURN(const ceph::RootUrl url, ceph::ParseRootUrl(config.root.native()));
   H5M_ASSIGN_OR_RETURN(auto mounted, ceph::Mount(url, std::move(on_fenced)));
   const ceph::SessionIdentity session = mounted->Session();
@@ -28,12 +31,26 @@ absl::StatusOr<OpenedStore> OpenInCeph(const Config& config, store::StoreOptions
   if (addresses.empty()) {
     return absl::UnavailableError("Ceph does not tell a mount's address, by which it is fenced");
   }
-  // Before it writes anything.
-  H5M_RETURN_IF_ERROR(cluster.AddMount(session.uuid, addresses));
-  spdlog::info("CephFS: {} for the cell \"{}\"", mounted->SessionName(), cell);
   options.root = cell.empty() ? config.root : std::filesystem::path("/" + cell);
-  H5M_ASSIGN_OR_RETURN(auto store, store::Store::Open(*mounted, options));
-  return OpenedStore{std::move(mounted), std::move(store)};
+  // Reads only: a cell without its directory leaves nothing in the record.
+  H5M_RETURN_IF_ERROR(mounted->OpenTree(options.root).status());
+  // Before it writes anything.
+  absl::Status failed = cluster.AddMount(session.uuid, addresses);
+  if (failed.ok()) {
+    spdlog::info("CephFS: {} for the cell \"{}\"", mounted->SessionName(), cell);
+    auto store = store::Store::Open(*mounted, options);
+    if (store.ok()) return OpenedStore{std::move(mounted), *std::move(store)};
+    failed = store.status();
+  }
+  mounted.reset();
+  // What was fenced stays in the record: a write that it had begun may still be on its way.
+  if (is_fenced) return failed;
+  const absl::Status dropped = cluster.DropMount(session.uuid, addresses);
+  if (!dropped.ok()) {
+    spdlog::info("CephFS: session {} stays in the registry for now: {}", session.uuid,
+                 ToStd(dropped.message()));
+  }
+  return failed;
 }
 
 absl::StatusOr<OpenedStore> OpenHere(const Config& config, store::StoreOptions options,
@@ -62,11 +79,17 @@ absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(
   of_cell.memory_max_bytes /= settings.cells.size();
   // Set below: no cell is opened before Start().
   auto cluster_of_opener = std::make_shared<Cluster*>(nullptr);
-  parts.open = [config, of_cell, is_ceph, cluster_of_opener,
-                on_fenced](const std::string& cell) -> absl::StatusOr<OpenedStore> {
-    if (!is_ceph) return OpenHere(config, of_cell, cell);
-    return OpenInCeph(config, of_cell, cell, **cluster_of_opener, on_fenced);
+  auto is_fenced = std::make_shared<std::atomic<bool>>(false);
+  const ceph::FencedListener on_mount_fenced = [is_fenced, on_fenced](const std::string& why) {
+    is_fenced->store(true);
+    on_fenced(why);
   };
+  parts.open = [config, of_cell, is_ceph, cluster_of_opener, on_mount_fenced,
+                is_fenced](const std::string& cell) -> absl::StatusOr<OpenedStore> {
+    if (!is_ceph) return OpenHere(config, of_cell, cell);
+    return OpenInCeph(config, of_cell, cell, **cluster_of_opener, on_mount_fenced, *is_fenced);
+  };
+  parts.is_fenced = [is_fenced] { return is_fenced->load(); };
   parts.close_timeout = kCloseTimeout;
   parts.on_lost = std::move(on_lost);
   parts.on_note = [](const std::string& line) { spdlog::info("cluster: {}", line); };

@@ -273,7 +273,7 @@ void Session::GoBehind(const std::string& why, bool quiet) {
 }
 
 void Session::CutOff(const std::string& why) {
-  owner_target_.clear();  // It may have been given up meanwhile.
+  owner_.Forget();  // It may have been given up meanwhile.
   link_.Cancel();
   LoseStream(why, Retry::kNever);
   host_.Wake(this);

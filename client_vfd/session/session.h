@@ -112,6 +112,7 @@
 #include "client_vfd/session/state/metadata_pages.h"
 #include "client_vfd/session/state/mirror_base.h"
 #include "client_vfd/session/state/outside_cut.h"
+#include "client_vfd/session/state/owner_target.h"
 #include "client_vfd/session/state/pacing.h"
 #include "client_vfd/session/state/program_clock.h"
 #include "client_vfd/session/state/progress_report.h"
@@ -449,9 +450,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   bool waits_for_token_ ABSL_GUARDED_BY(mutex_) = false;  // the server has refused that one
   // The first credential of munge that was refused since a server has taken a stream.
   std::optional<std::string> refused_credential_ ABSL_GUARDED_BY(mutex_);
-  // gRPC's target of the server of the cluster that has the file; empty: the configured one.
-  std::string owner_target_ ABSL_GUARDED_BY(mutex_);
-  int redirects_ ABSL_GUARDED_BY(mutex_) = 0;  // since a stream was opened
+  OwnerTarget owner_ ABSL_GUARDED_BY(mutex_);  // the server of the cluster that has the file
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
   SessionRecord record_ ABSL_GUARDED_BY(mutex_);

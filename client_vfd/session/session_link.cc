@@ -17,14 +17,11 @@
 #include "rpc/elsewhere.h"
 #include "rpc/frame_codec.h"
 #include "rpc/munge_token.h"
-#include "rpc/server_address.h"
 #include "rpc/tls_mismatch.h"
 
 namespace h5mirror::vfd {
 namespace {
 
-// In a row. Servers of a cluster that disagree do so for a second: then it is asked again later.
-constexpr int kRedirectsMax = 4;
 const absl::Duration kRestartPatience = Link::kFinalAttemptsMax * Link::kFinalRetryEvery;
 
 v1::Intent IntentOf(Claim claim) {
@@ -208,8 +205,8 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   link_.OnOpened();
   parts_.OnOpened(
       opened.token(), opened.takes_parts(),
-      owner_target_.empty() ? StreamParts::Server::kConfigured : StreamParts::Server::kElsewhere);
-  redirects_ = 0;
+      owner_.is_configured() ? StreamParts::Server::kConfigured : StreamParts::Server::kElsewhere);
+  owner_.OnOpened();
   refused_credential_.reset();
   standing_.OnOpened();
   progress_.OnOpened(host_.Now());
@@ -354,14 +351,10 @@ void Session::LoseEnded(const absl::Status& status) {
 
 bool Session::FollowElsewhere(const absl::Status& status) {
   const auto elsewhere = rpc::ElsewhereOf(status);
-  if (!elsewhere.has_value() || redirects_ == kRedirectsMax) return false;
-  const auto address = rpc::ParseServerAddress(elsewhere->address);
-  // A token does not go over the network as plain text.
-  const bool is_safe =
-      address.ok() && (address->loopback || token_.empty() || !config_.server.ca_pem.empty());
-  if (!is_safe) return false;
-  ++redirects_;
-  owner_target_ = address->target;
+  if (!elsewhere.has_value()) return false;
+  rpc::ClientOptions server = config_.server;
+  server.token = token_;
+  if (!owner_.Follow(server, elsewhere->address)) return false;
   Notify("redirected", absl::StrCat(config_.real_path, ": ", status.message()), false);
   if (!link_.ever_opened() && standing_.is_connecting() && queue_.TakeBack()) {
     link_.RetryAt(host_.Now());
@@ -381,9 +374,7 @@ void Session::NoteFailure(const absl::Status& status) {
     link_.OnFull();
   } else if (status.code() == absl::StatusCode::kUnavailable) {
     host_.DropChannel(ServerNow());
-    // Whoever has the file now, the server that is configured knows.
-    owner_target_.clear();
-    redirects_ = 0;
+    owner_.Forget();
   }
 }
 
@@ -403,8 +394,7 @@ bool Session::AwaitsCredential(const absl::Status& status) {
 rpc::ClientOptions Session::ServerNow() const {
   rpc::ClientOptions server = config_.server;
   server.token = token_;
-  if (!owner_target_.empty()) server.target = owner_target_;
-  return server;
+  return owner_.Apply(std::move(server));
 }
 
 bool Session::TakeNewToken() {
@@ -446,6 +436,7 @@ bool Session::TryFirstAgain(const absl::Status& status) {
     return false;
   }
   host_.DropChannel(ServerNow());
+  owner_.Forget();  // It may be that server which is gone.
   link_.RetryAt(host_.Now() + Link::kFirstRetryEvery);
   Notify("retry", absl::StrCat(config_.real_path, ": ", status.message(), "; trying again"), false);
   return true;

@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include <iterator>
-#include <map>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -52,15 +51,18 @@ void AckQueue::Stop() {
 }
 
 std::vector<AckQueue::Waiting> AckQueue::AnswerAll(std::vector<Waiting> batch, bool is_last) {
-  // One read for each cell, begun after all of the batch were synced.
-  std::map<std::pair<std::string, uint64_t>, absl::Status> asked;
-  for (const Waiting& each : batch) {
-    const auto [found, is_new] = asked.try_emplace({each.cell, each.epoch});
-    if (is_new) found->second = ownership_.BeforeAck(each.cell, each.epoch);
-  }
   std::vector<Waiting> later;
+  if (batch.empty()) return later;
+  // One read, begun after all of the batch were synced. It is of this server, whatever the cell.
+  const std::string cell = batch.front().cell;
+  const uint64_t epoch = batch.front().epoch;
+  const absl::Status first = ownership_.BeforeAck(cell, epoch);
+  // kFailedPrecondition is of that cell alone, after a read that succeeded.
+  const bool is_read = first.ok() || absl::IsFailedPrecondition(first);
   for (Waiting& each : batch) {
-    const absl::Status& status = asked[{each.cell, each.epoch}];
+    const bool is_first = each.cell == cell && each.epoch == epoch;
+    const absl::Status status =
+        is_first || !is_read ? first : ownership_.Check(each.cell, each.epoch);
     if (absl::IsUnavailable(status) && !is_last) {
       later.push_back(std::move(each));
     } else {

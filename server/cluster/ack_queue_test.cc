@@ -14,8 +14,8 @@ using ::testing::IsEmpty;
 
 class AckQueueTest : public ::testing::Test {
  protected:
-  void Put(int number) {
-    queue_.Put("x", 3, [this, number](const absl::Status& status) {
+  void Put(int number, const std::string& cell = "x") {
+    queue_.Put(cell, 3, [this, number](const absl::Status& status) {
       absl::MutexLock lock(&mutex_);
       (status.ok() ? acked_ : refused_).push_back(number);
       last_ = status;
@@ -56,6 +56,31 @@ TEST_F(AckQueueTest, WhileTheRegistryIsAwayAnswersWait) {
   ownership_.SetGuard(absl::OkStatus(), absl::OkStatus());
   AwaitAnswers(2);
   EXPECT_THAT(acked_, ElementsAre(1, 2));
+}
+
+TEST_F(AckQueueTest, AllCellsShareARead) {
+  ownership_.Hold(true);
+  Put(1);
+  ownership_.AwaitAsked(1);
+  for (int i = 2; i <= 9; ++i) Put(i, i % 2 == 0 ? "y" : "z");
+  ownership_.Hold(false);
+  AwaitAnswers(9);
+  EXPECT_EQ(ownership_.asked(), 2);
+  EXPECT_EQ(acked_.size(), 9u);
+}
+
+// The read says nothing against the other cells.
+TEST_F(AckQueueTest, ACellThatIsGoneHoldsNoOther) {
+  ownership_.Hold(true);
+  ownership_.SetGuard(absl::OkStatus(), absl::FailedPreconditionError("another epoch"));
+  Put(1);
+  ownership_.AwaitAsked(1);
+  Put(2, "y");
+  Put(3, "z");
+  ownership_.Hold(false);
+  AwaitAnswers(3);
+  EXPECT_THAT(refused_, ElementsAre(1, 2));
+  EXPECT_THAT(acked_, ElementsAre(3));
 }
 
 TEST_F(AckQueueTest, AServerThatWasGivenUpAcksNothing) {

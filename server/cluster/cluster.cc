@@ -87,6 +87,14 @@ absl::StatusOr<std::unique_ptr<RegistryHolder>> RegistryHolder::Open(const Confi
   return holder;
 }
 
+std::unique_ptr<RegistryHolder> RegistryHolder::Of(std::unique_ptr<cluster::Registry> registry,
+                                                   std::unique_ptr<cluster::Fencer> fencer) {
+  auto holder = std::make_unique<RegistryHolder>();
+  holder->registry_ = std::move(registry);
+  holder->fencer_ = std::move(fencer);
+  return holder;
+}
+
 absl::Status PrepareRegistry(cluster::Registry& registry, const ClusterSettings& settings) {
   absl::Status set;
   for (int tries = 0; tries < kTriesMax; ++tries) {
@@ -107,22 +115,28 @@ Cluster::Cluster(const ClusterSettings& settings, Parts parts)
       parts_(std::move(parts)),
       store_(*this),
       host_(
-          store_,
-          [this](const std::string& cell) -> absl::StatusOr<OpenedStore> {
-            // After the claim: of two cells that lie in each other, the one that was made later
-            // finds the other one.
-            H5M_ASSIGN_OR_RETURN(cluster::RegistryView texts,
-                                 parts_.registry->registry().ReadAll());
-            H5M_ASSIGN_OR_RETURN(const cluster::ClusterView view,
-                                 cluster::DecodeView(std::move(texts)));
-            H5M_RETURN_IF_ERROR(cluster::CheckApart(view, cell));
-            return parts_.open(cell);
-          },
+          store_, [this](const std::string& cell) { return OpenCellStore(cell); },
           parts_.close_timeout) {}
 
 Cluster::~Cluster() {
   runner_.reset();
+  // An open may be about to add its mount to the node.
+  host_.AwaitAll();
   store_.Close(absl::ZeroDuration()).IgnoreError();
+}
+
+absl::StatusOr<OpenedStore> Cluster::OpenCellStore(const std::string& cell) {
+  // After the claim: of two cells that lie in each other, the one that was made later finds the
+  // other one.
+  H5M_ASSIGN_OR_RETURN(cluster::RegistryView texts, parts_.registry->registry().ReadAll());
+  H5M_ASSIGN_OR_RETURN(const cluster::ClusterView view, cluster::DecodeView(std::move(texts)));
+  H5M_RETURN_IF_ERROR(cluster::CheckApart(view, cell));
+  absl::StatusOr<OpenedStore> opened = parts_.open(cell);
+  if (!absl::IsInternal(opened.status())) return opened;
+  // kInternal would end this server, and each one that claims the cell after it, for one disk block
+  // that cannot be read. Store and mount are gone, so nothing of the cell is left to be written.
+  if (parts_.is_fenced != nullptr && parts_.is_fenced()) return opened;
+  return absl::UnknownError(opened.status().message());
 }
 
 void Cluster::Start(const std::string& listen) {
@@ -161,6 +175,13 @@ absl::Status Cluster::AddMount(const std::string& session,
   return node->AddMount(session, addresses);
 }
 
+absl::Status Cluster::DropMount(const std::string& session,
+                                const std::vector<std::string>& addresses) {
+  cluster::Node* const node = joined_;
+  if (node == nullptr) return absl::UnavailableError("this server has not joined its cluster yet");
+  return node->DropMount(session, addresses);
+}
+
 std::optional<std::string> Cluster::CellOf(std::string_view path) {
   cluster::Node* const node = joined_;
   return node == nullptr ? std::nullopt : node->cells().CellOf(path);
@@ -169,7 +190,26 @@ std::optional<std::string> Cluster::CellOf(std::string_view path) {
 cluster::Route Cluster::Find(std::string_view cell) {
   cluster::Node* const node = joined_;
   if (node == nullptr) return {cluster::RouteKind::kWait, 0, "", ""};
+  if (node->cells().Resolve(cell, 0).kind == cluster::RouteKind::kNoCell) {
+    return FindUnknown(*node, cell);
+  }
   return node->Find(cell, 0);
+}
+
+// Any caller can name what is in no cell. The node reads the registry once in a beat by itself, so
+// more reads than that for all of them would tell little.
+cluster::Route Cluster::FindUnknown(cluster::Node& node, std::string_view cell) {
+  const absl::Duration now = clock_.Monotonic();
+  {
+    absl::MutexLock lock(&mutex_);
+    if (now - asked_at_ < settings_.beat) return {asked_kind_, 0, "", ""};
+    asked_at_ = now;
+  }
+  cluster::Route route = node.Find(cell, 0);
+  absl::MutexLock lock(&mutex_);
+  const bool is_away = route.kind == cluster::RouteKind::kWait;
+  asked_kind_ = is_away ? cluster::RouteKind::kWait : cluster::RouteKind::kNoCell;
+  return route;
 }
 
 absl::Status Cluster::Check(std::string_view cell, uint64_t epoch) {

@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/env.h"
@@ -34,6 +36,9 @@ class RegistryHolder {
   //         kFailedPrecondition          Ceph's module is not there.
   //         kUnavailable                 Ceph does not answer.
   static absl::StatusOr<std::unique_ptr<RegistryHolder>> Open(const Config& config);
+
+  static std::unique_ptr<RegistryHolder> Of(std::unique_ptr<cluster::Registry> registry,
+                                            std::unique_ptr<cluster::Fencer> fencer);
 
   cluster::Registry& registry() { return rados_ != nullptr ? rados_->registry() : *registry_; }
   cluster::Fencer& fencer() { return rados_ != nullptr ? rados_->fencer() : *fencer_; }
@@ -59,6 +64,8 @@ class Cluster final : public Ownership {
   struct Parts {
     std::unique_ptr<RegistryHolder> registry;
     StoreOpener open;
+    // Whether a mount of this server has been fenced. Null: it has none.
+    std::function<bool()> is_fenced;
     absl::Duration close_timeout;
     // Told once that others have taken over from this server, by any thread. Must end the process
     // at once.
@@ -78,8 +85,9 @@ class Cluster final : public Ownership {
   // not within `timeout`; the process is to end, and others will fence it.
   absl::Status Drain(absl::Duration timeout);
 
-  // Member::AddMount(); for the opener.
+  // Member::AddMount() and DropMount(); for the opener.
   absl::Status AddMount(const std::string& session, const std::vector<std::string>& addresses);
+  absl::Status DropMount(const std::string& session, const std::vector<std::string>& addresses);
 
   std::optional<std::string> CellOf(std::string_view path) override;
   cluster::Route Find(std::string_view cell) override;
@@ -87,6 +95,11 @@ class Cluster final : public Ownership {
   absl::Status BeforeAck(std::string_view cell, uint64_t epoch) override;
 
  private:
+  absl::StatusOr<OpenedStore> OpenCellStore(const std::string& cell);
+  // Of a cell that no look at the registry has shown yet.
+  cluster::Route FindUnknown(cluster::Node& node, std::string_view cell)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   const ClusterSettings settings_;
   Parts parts_;
   SystemClock clock_;
@@ -95,6 +108,12 @@ class Cluster final : public Ownership {
   std::unique_ptr<cluster::Node> node_;
   std::atomic<cluster::Node*> joined_ = nullptr;  // the same, once it is there
   std::unique_ptr<cluster::Runner> runner_;
+
+  absl::Mutex mutex_;
+  // The last read of the registry for an unknown cell: when it began, by the monotonic clock, and
+  // what it said.
+  absl::Duration asked_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  cluster::RouteKind asked_kind_ ABSL_GUARDED_BY(mutex_) = cluster::RouteKind::kWait;
 };
 
 }  // namespace h5mirror::server

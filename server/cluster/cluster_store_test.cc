@@ -1,5 +1,6 @@
 #include "server/cluster/cluster_store.h"
 
+#include <array>
 #include <filesystem>
 #include <thread>
 
@@ -9,6 +10,7 @@
 #include "onion_store/testing/counting_env.h"
 #include "onion_store/testing/test_store.h"
 #include "rpc/elsewhere.h"
+#include "server/cluster/guarded_file.h"
 #include "server/testing/fake_ownership.h"
 #include "server/testing/test_directory.h"
 
@@ -261,6 +263,38 @@ TEST_F(ClusterStoreTest, AChangeIsAckedAfterTheRegistryWasRead) {
   EXPECT_TRUE(absl::IsUnavailable(file->Tag(1, "t", store::TagMode::kKeep).status()));
   ownership_.SetGuard(absl::OkStatus(), absl::OkStatus());
   EXPECT_TRUE(file->FindVersionTagged("t").ok());
+}
+
+TEST_F(ClusterStoreTest, ARepeatedRequestIsAckedAfterTheRegistryWasRead) {
+  auto writer = Make("x/a.h5", "one");
+  ASSERT_TRUE(writer->Write(0, "two").ok());  // A version is made of what none has.
+  ASSERT_TRUE(writer->CutDurably(BarrierKind::kTick).ok());
+  ASSERT_TRUE(writer->End().ok());
+  const auto file = *store_.OpenFile("x/a.h5");
+  const std::array<uint8_t, 16> request = {7};
+  ownership_.SetGuard(absl::OkStatus(), absl::UnavailableError("away"));
+  EXPECT_TRUE(absl::IsUnavailable(file->MakeVersion({}, request).status()));
+  EXPECT_TRUE(absl::IsUnavailable(file->FindRequest(request).status()));
+  ownership_.SetGuard(absl::OkStatus(), absl::OkStatus());
+  EXPECT_TRUE(file->FindRequest(request).ok());
+}
+
+TEST_F(ClusterStoreTest, WhatAFileSaysIsAckedAfterTheRegistryWasRead) {
+  Make("x/a.h5", "one")->End().IgnoreError();
+  const auto file = *store_.OpenFile("x/a.h5");
+  const int asked = ownership_.asked();
+  ownership_.SetGuard(absl::OkStatus(), absl::UnavailableError("away"));
+  EXPECT_TRUE(file->Info().ok());
+  EXPECT_TRUE(absl::IsUnavailable(AwaitAck(*file)));
+  absl::Notification answered;
+  AwaitAck(*file, [&](const absl::Status& status) {
+    EXPECT_TRUE(status.ok()) << status;
+    answered.Notify();
+  });
+  ownership_.AwaitAsked(asked + 3);
+  EXPECT_FALSE(answered.HasBeenNotified());
+  ownership_.SetGuard(absl::OkStatus(), absl::OkStatus());
+  answered.WaitForNotification();
 }
 
 TEST_F(ClusterStoreTest, AClosedCellIsWholeAndFree) {

@@ -1,9 +1,14 @@
 #include "server/cluster/cluster.h"
 
+#include <atomic>
 #include <filesystem>
+#include <functional>
+#include <memory>
 
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "cluster/file_registry.h"
+#include "cluster/testing/fake_fencer.h"
 #include "cluster/testing/memory_registry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -15,6 +20,26 @@ namespace h5mirror::server {
 namespace {
 
 using ::testing::HasSubstr;
+
+class CountingRegistry final : public cluster::Registry {
+ public:
+  explicit CountingRegistry(std::atomic<int>& reads) : reads_(reads) {}
+  absl::StatusOr<cluster::RegistryView> ReadAll() override {
+    ++reads_;
+    return memory_.ReadAll();
+  }
+  absl::StatusOr<cluster::RegistryView> Read(absl::Span<const std::string> names) override {
+    return memory_.Read(names);
+  }
+  absl::Status CompareAndSet(absl::Span<const cluster::Expectation> expected,
+                             absl::Span<const cluster::NewText> changes) override {
+    return memory_.CompareAndSet(expected, changes);
+  }
+
+ private:
+  std::atomic<int>& reads_;
+  cluster::MemoryRegistry memory_;
+};
 
 // Two servers of one process, on one directory. The store's lock is held by descriptor, so it keeps
 // them apart as it does two processes.
@@ -34,7 +59,19 @@ class ClusterTest : public ::testing::Test {
     settings.lease = absl::Seconds(2);
     return settings;
   }
+  absl::StatusOr<OpenedStore> OpenStore(const std::string& cell) {
+    store::StoreOptions options;
+    options.root = root() / cell;
+    auto store = store::Store::Open(Env::Posix(), options);
+    if (!store.ok()) return store.status();
+    return OpenedStore{nullptr, *std::move(store)};
+  }
   std::unique_ptr<Cluster> Start(const std::string& node) {
+    return Start(
+        node, [this](const std::string& cell) { return OpenStore(cell); }, nullptr);
+  }
+  std::unique_ptr<Cluster> Start(const std::string& node, StoreOpener open,
+                                 std::function<void(const absl::Status&)> on_lost) {
     Config config;
     config.root = root();
     config.cluster = SettingsOf(node);
@@ -44,15 +81,13 @@ class ClusterTest : public ::testing::Test {
     parts.registry = *std::move(holder);
     const absl::Status prepared = PrepareRegistry(parts.registry->registry(), *config.cluster);
     EXPECT_TRUE(prepared.ok()) << prepared;
-    parts.open = [this](const std::string& cell) -> absl::StatusOr<OpenedStore> {
-      store::StoreOptions options;
-      options.root = root() / cell;
-      auto store = store::Store::Open(Env::Posix(), options);
-      if (!store.ok()) return store.status();
-      return OpenedStore{nullptr, *std::move(store)};
-    };
+    parts.open = std::move(open);
+    parts.is_fenced = [this] { return is_fenced_.load(); };
     parts.close_timeout = absl::Seconds(5);
-    parts.on_lost = [node](const absl::Status& why) { ADD_FAILURE() << node << ": " << why; };
+    parts.on_lost = std::move(on_lost);
+    if (parts.on_lost == nullptr) {
+      parts.on_lost = [node](const absl::Status& why) { ADD_FAILURE() << node << ": " << why; };
+    }
     auto cluster = std::make_unique<Cluster>(*config.cluster, std::move(parts));
     cluster->Start(node + ":7447");
     return cluster;
@@ -70,6 +105,7 @@ class ClusterTest : public ::testing::Test {
   }
 
   TestDirectory directory_;
+  std::atomic<bool> is_fenced_ = false;
 };
 
 TEST_F(ClusterTest, ACellIsHandedOverInOrder) {
@@ -105,6 +141,81 @@ TEST_F(ClusterTest, ALifeWithoutADrainIsGivenUpByTheNextOne) {
   auto again = Start("a");
   EXPECT_NE(AwaitFile(*again, "x.h5"), nullptr);
   EXPECT_TRUE(again->Drain(absl::Seconds(60)).ok());
+}
+
+// The first one to claim the cell meets a disk block that it cannot read. The next one gets it.
+TEST_F(ClusterTest, ACellThatCannotBeReadEndsNoServer) {
+  absl::Notification tried;
+  auto first = Start(
+      "a",
+      [&](const std::string&) -> absl::StatusOr<OpenedStore> {
+        if (!tried.HasBeenNotified()) tried.Notify();
+        return absl::InternalError("read index: Input/output error");
+      },
+      nullptr);
+  tried.WaitForNotification();
+  auto second = Start("b");
+  EXPECT_NE(AwaitFile(*second, "x.h5"), nullptr);
+  EXPECT_TRUE(second->Drain(absl::Seconds(60)).ok());
+  EXPECT_TRUE(first->Drain(absl::Seconds(60)).ok());
+}
+
+TEST_F(ClusterTest, AnOpenThatMeetsAFenceEndsItsServer) {
+  absl::Notification lost;
+  is_fenced_ = true;
+  auto first = Start(
+      "a",
+      [](const std::string&) -> absl::StatusOr<OpenedStore> {
+        return absl::InternalError("this server is fenced off");
+      },
+      [&](const absl::Status& why) {
+        EXPECT_THAT(std::string(why.message()), HasSubstr("fenced off"));
+        lost.Notify();
+      });
+  lost.WaitForNotification();
+}
+
+// An open that adds its mount only when the cluster ends.
+TEST_F(ClusterTest, ItsEndWaitsForAnOpen) {
+  absl::Notification opening;
+  absl::Notification ends;
+  Cluster* cluster_of_opener = nullptr;
+  auto first = Start(
+      "a",
+      [&](const std::string& cell) -> absl::StatusOr<OpenedStore> {
+        opening.Notify();
+        ends.WaitForNotification();
+        absl::SleepFor(absl::Milliseconds(50));
+        const absl::Status added = cluster_of_opener->AddMount("m-1", {});
+        EXPECT_TRUE(added.ok()) << added;
+        return OpenStore(cell);
+      },
+      nullptr);
+  cluster_of_opener = first.get();
+  opening.WaitForNotification();
+  ends.Notify();
+  first.reset();
+}
+
+TEST_F(ClusterTest, NamesInNoCellCostOneReadInABeat) {
+  ClusterSettings settings = SettingsOf("a");
+  settings.cells = {"x"};
+  settings.beat = absl::Seconds(30);
+  settings.lease = absl::Seconds(90);
+  std::atomic<int> reads = 0;
+  Cluster::Parts parts;
+  parts.registry = RegistryHolder::Of(std::make_unique<CountingRegistry>(reads),
+                                      std::make_unique<cluster::FakeFencer>());
+  ASSERT_TRUE(PrepareRegistry(parts.registry->registry(), settings).ok());
+  parts.open = [this](const std::string& cell) { return OpenStore(cell); };
+  Cluster cluster(settings, std::move(parts));
+  cluster.Start("a:7447");
+  EXPECT_TRUE(absl::IsInvalidArgument(cluster.store().OpenFile("v/a.h5").status()));
+  reads = 0;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(absl::IsInvalidArgument(cluster.store().OpenFile("v/a.h5").status()));
+  }
+  EXPECT_LT(reads, 10) << "some by the thread of the protocol";
 }
 
 TEST_F(ClusterTest, ServersOfOneClusterHaveTheSameTimesAndCells) {

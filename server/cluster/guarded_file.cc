@@ -89,6 +89,18 @@ class OuterVerify final : public store::VerifyJob {
 
 GuardedFile* AsGuarded(store::File& file) { return dynamic_cast<GuardedFile*>(&file); }
 
+absl::Status AwaitAck(store::File& file) {
+  GuardedFile* const guarded = AsGuarded(file);
+  return guarded == nullptr ? absl::OkStatus() : guarded->cell().BeforeAck();
+}
+
+void AwaitAck(store::File& file, AckQueue::Answer answer) {
+  GuardedFile* const guarded = AsGuarded(file);
+  if (guarded == nullptr) return answer(absl::OkStatus());
+  OpenCell& cell = guarded->cell();
+  cell.acks().Put(cell.cell(), cell.epoch(), std::move(answer));
+}
+
 absl::StatusOr<store::FileInfo> GuardedFile::Info() {
   H5M_ASSIGN_OR_RETURN(store::FileInfo info, cell_->Fresh(inner_->Info()));
   cell_->MakeOuter(info.newest_version);
@@ -183,7 +195,10 @@ absl::StatusOr<std::unique_ptr<store::VersionReader>> GuardedFile::OpenVersion(
 
 absl::StatusOr<store::VersionInfo> GuardedFile::FindRequest(
     const std::array<uint8_t, 16>& request_id) {
-  return FreshVersion(inner_->FindRequest(request_id));
+  // It answers a change that was repeated, maybe since the first answer could not be acked.
+  auto version = cell_->Acked(inner_->FindRequest(request_id));
+  if (version.ok()) cell_->MakeOuter(*version);
+  return version;
 }
 
 absl::StatusOr<std::unique_ptr<store::ChangeReader>> GuardedFile::OpenChanges(

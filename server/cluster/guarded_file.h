@@ -24,6 +24,7 @@ class GuardedFile final : public store::File {
   // The store's own object, for calls of the store.
   store::File& inner() { return *inner_; }
   const OpenCell& cell() const { return *cell_; }
+  OpenCell& cell() { return *cell_; }
 
   const std::string& name() const override { return name_; }
   const store::FileId& file_id() const override { return inner_->file_id(); }
@@ -108,6 +109,13 @@ class GuardedFile final : public store::File {
   const std::shared_ptr<store::File> inner_;
   const std::string name_;
 };
+
+// What file.Info() has just said of durable cuts may be acked once this is OK (049, "Order of
+// syncs"). OK at once for a file that is in no cell. kUnavailable: never.
+// The first form may wait for the registry. The second one does not: the AckQueue calls `answer`
+// later, or this call does.
+absl::Status AwaitAck(store::File& file);
+void AwaitAck(store::File& file, AckQueue::Answer answer);
 
 // The object of the store behind a file of a cell; null: it is of another kind.
 GuardedFile* AsGuarded(store::File& file);

@@ -6,21 +6,38 @@
 
 namespace h5mirror::server {
 
-StoreHost::~StoreHost() {
-  std::vector<std::thread> threads;
+StoreHost::~StoreHost() { AwaitAll(); }
+
+void StoreHost::AwaitAll() {
+  std::vector<Work> works;
   {
     absl::MutexLock lock(&mutex_);
-    threads.swap(threads_);
+    works.swap(works_);
   }
-  for (std::thread& thread : threads) thread.join();
+  for (Work& work : works) work.thread.join();
 }
 
+size_t StoreHost::thread_count() const {
+  absl::MutexLock lock(&mutex_);
+  return works_.size();
+}
+
+// A thread that has ended keeps its stack until it is joined, and an open may be repeated for ever.
 void StoreHost::Start(std::function<void()> work) {
   absl::MutexLock lock(&mutex_);
-  threads_.emplace_back([work = std::move(work)] {
-    pthread_setname_np(pthread_self(), "h5m-cell");
-    work();
+  std::erase_if(works_, [](Work& each) {
+    if (!each.is_done->load()) return false;
+    each.thread.join();  // It has nothing left to do.
+    return true;
   });
+  auto is_done = std::make_shared<std::atomic<bool>>(false);
+  works_.push_back({std::thread([work = std::move(work), is_done]() mutable {
+                      pthread_setname_np(pthread_self(), "h5m-cell");
+                      work();
+                      work = nullptr;
+                      is_done->store(true);
+                    }),
+                    is_done});
 }
 
 // A store is recovered in any case: one that was closed in order has nothing to recover.

@@ -2,7 +2,9 @@
 #ifndef H5MIRROR_SERVER_CLUSTER_STORE_HOST_H_
 #define H5MIRROR_SERVER_CLUSTER_STORE_HOST_H_
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -17,8 +19,8 @@
 namespace h5mirror::server {
 
 // Opens the store of a cell. In CephFS by a mount of its own, which knows the newest map of the
-// OSDs, and is in this server's record of the registry before it writes. Errors: as
-// cluster::CellHost::Open().
+// OSDs, and is in this server's record of the registry before it writes. After an error, store and
+// mount are gone. Errors: as cluster::CellHost::Open().
 using StoreOpener = std::function<absl::StatusOr<OpenedStore>(const std::string& cell)>;
 
 // Each open and close has a thread `h5m-cell` of its own, so that a cell that hangs holds no other
@@ -31,20 +33,31 @@ class StoreHost final : public cluster::CellHost {
   // durable; the next owner does the rest.
   StoreHost(ClusterStore& store, StoreOpener open, absl::Duration close_timeout)
       : store_(store), open_(std::move(open)), close_timeout_(close_timeout) {}
+  // AwaitAll().
   ~StoreHost() override;
 
   void Open(const std::string& cell, uint64_t epoch, cluster::Recovery recovery,
             Done done) override;
   void Close(const std::string& cell, uint64_t epoch, Done done) override;
 
+  // Waits for the opens and closes that have begun.
+  void AwaitAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Threads that are not joined yet: those that run, and those that have ended since the last
+  // start.
+  size_t thread_count() const ABSL_LOCKS_EXCLUDED(mutex_);
+
  private:
+  struct Work {
+    std::thread thread;
+    std::shared_ptr<std::atomic<bool>> is_done;
+  };
   void Start(std::function<void()> work) ABSL_LOCKS_EXCLUDED(mutex_);
 
   ClusterStore& store_;
   const StoreOpener open_;
   const absl::Duration close_timeout_;
-  absl::Mutex mutex_;
-  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
+  mutable absl::Mutex mutex_;
+  std::vector<Work> works_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::server

@@ -14,6 +14,7 @@
 #include "rpc/channel.h"
 #include "server/calls/call.h"
 #include "server/calls/head_reader.h"
+#include "server/cluster/guarded_file.h"
 #include "server/mirror/check_open.h"
 #include "server/mirror/relation.h"
 #include "server/state/convert.h"
@@ -381,6 +382,7 @@ absl::Status Session::Begin(const v1::OpenSession& open, v1::SessionOpened opene
       FromProto(open.origin()),
       {open.mode_bits(), HeadReaderOf(principal_, RightsTo(name_)), OwnerName(principal_)}));
   H5M_ASSIGN_OR_RETURN(info, file_->Info());  // Fencing may have made a cut durable.
+  H5M_RETURN_IF_ERROR(AwaitAck(*file_));      // `opened` tells of it.
   {
     const absl::MutexLock work(&work_mutex_);
     is_new ? space_.BeginGeneration() : space_.Begin(info.size_bytes);

@@ -190,7 +190,9 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::StatusOr<store::CutRequest> RequestOf(const v1::Barrier& barrier) const;
   void OnDurable(uint64_t seq, absl::StatusOr<store::DurableCut> durable);
   void AnswerDurable() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AnswerResumed(const store::FileInfo& info) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool IsResumedDurable(const store::FileInfo& info) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
+  void AnswerResumed(const store::FileInfo& info, const absl::Status& acked)
+      ABSL_LOCKS_EXCLUDED(mutex_);
 
   void RequestEnd(Ending ending);
   void End(Ending ending);
@@ -239,6 +241,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool wait_for_barriers_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<OpenBarrier> barriers_ ABSL_GUARDED_BY(mutex_);
   uint64_t resumed_seq_ ABSL_GUARDED_BY(mutex_) = 0;  // visible at the resume, not told as durable
+  bool awaits_resumed_ ABSL_GUARDED_BY(mutex_) = false;  // the answer waits for its ack
   VersionSchedule schedule_ ABSL_GUARDED_BY(mutex_);
   bool held_back_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Duration last_sign_ ABSL_GUARDED_BY(mutex_);

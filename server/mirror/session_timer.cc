@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/cluster/guarded_file.h"
 #include "server/mirror/session.h"
 
 namespace h5mirror::server {
@@ -39,13 +40,20 @@ void Session::OnTimer() {
                                 barriers_.size() >= environment_.open_barriers_max;
     if (server_is_slow) environment_.leases.Renew(name_, lease_);
     GiveSign();
-    if (resumed_seq_ == 0 || in_hand_) return;
+    if (resumed_seq_ == 0 || in_hand_ || awaits_resumed_) return;
     file = file_;
   }
   const auto info = file->Info();
   if (!info.ok()) return;  // The next write or cut meets the same error and reports it.
-  absl::MutexLock lock(&mutex_);
-  AnswerResumed(*info);
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!IsResumedDurable(*info)) return;
+    awaits_resumed_ = true;
+  }
+  // This thread serves all sessions, so it does not wait for the registry.
+  AwaitAck(*file, [weak = weak_from_this(), info = *info](const absl::Status& acked) {
+    if (const auto session = weak.lock()) session->AnswerResumed(info, acked);
+  });
 }
 
 void Session::TellRates() {
@@ -66,11 +74,16 @@ void Session::GiveSign() {
   Send({});
 }
 
-void Session::AnswerResumed(const store::FileInfo& info) {
-  if (resumed_seq_ == 0 || info.durable_barrier.session_id != session_id_ ||
-      info.durable_barrier.seq < resumed_seq_) {
-    return;
-  }
+bool Session::IsResumedDurable(const store::FileInfo& info) const {
+  return resumed_seq_ != 0 && info.durable_barrier.session_id == session_id_ &&
+         info.durable_barrier.seq >= resumed_seq_;
+}
+
+void Session::AnswerResumed(const store::FileInfo& info, const absl::Status& acked) {
+  absl::MutexLock lock(&mutex_);
+  awaits_resumed_ = false;
+  // A later barrier may have been answered meanwhile, or the session has ended.
+  if (!acked.ok() || phase_ != Phase::kWriting || !IsResumedDurable(info)) return;
   v1::MirrorFileResponse response;
   v1::CutDurable& answer = *response.mutable_cut_durable();
   answer.set_seq(std::exchange(resumed_seq_, 0));

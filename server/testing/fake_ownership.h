@@ -31,6 +31,11 @@ class FakeOwnership final : public Ownership {
     check_ = std::move(check);
     before_ack_ = std::move(before_ack);
   }
+  // While `is_held`, BeforeAck() does not end.
+  void Hold(bool is_held) {
+    absl::MutexLock lock(&mutex_);
+    is_held_ = is_held;
+  }
   int asked() const {
     absl::MutexLock lock(&mutex_);
     return asked_;
@@ -61,6 +66,8 @@ class FakeOwnership final : public Ownership {
   absl::Status BeforeAck(std::string_view, uint64_t) override {
     absl::MutexLock lock(&mutex_);
     ++asked_;
+    mutex_.Await(absl::Condition(
+        +[](bool* is_held) { return !*is_held; }, &is_held_));
     return before_ack_;
   }
 
@@ -69,6 +76,7 @@ class FakeOwnership final : public Ownership {
   std::map<std::string, cluster::Route> routes_ ABSL_GUARDED_BY(mutex_);
   absl::Status check_ ABSL_GUARDED_BY(mutex_);
   absl::Status before_ack_ ABSL_GUARDED_BY(mutex_);
+  bool is_held_ ABSL_GUARDED_BY(mutex_) = false;
   int asked_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
