@@ -130,13 +130,14 @@ bool BlockWindow::Put(uint64_t cut, uint64_t last_cut, uint64_t block, std::stri
 
 int64_t BlockWindow::Choose(uint64_t cut, uint64_t block) {
   const uint64_t number = block % set_count_, set = number * kWays;
-  for (uint64_t slot = set; slot < set + kWays; ++slot) {
-    if (has_memory_[slot] && entries_[slot].last_cut < cut) return static_cast<int64_t>(slot);
-  }
+  // First: readers of an older cut may still want what it has.
   for (uint64_t slot = set; slot < set + kWays; ++slot) {
     if (has_memory_[slot]) continue;
     if (Allocate(slot)) return static_cast<int64_t>(slot);
     break;
+  }
+  for (uint64_t slot = set; slot < set + kWays; ++slot) {
+    if (has_memory_[slot] && entries_[slot].last_cut < cut) return static_cast<int64_t>(slot);
   }
   for (uint64_t tried = 0; tried < kWays; ++tried) {
     const uint64_t slot = set + next_way_[number];
@@ -200,10 +201,11 @@ bool BlockWindows::Put(const WindowPtr& window, uint64_t cut, uint64_t block,
 }
 
 // A file of which little is read comes to the block. If an eighth of it has been wanted, the rest
-// is likely to be wanted too. There must be room for all of it, or the blocks would push out each
-// other.
-uint64_t BlockWindows::Around(const WindowPtr& window, uint64_t size_bytes) {
+// is likely to be wanted too, unless its readers move on to the next cut. There must be room for
+// all of it, or the blocks would push out each other.
+uint64_t BlockWindows::Around(const WindowPtr& window, uint64_t cut, uint64_t size_bytes) {
   absl::MutexLock lock(&mutex_);
+  if (cut != newest_) return 1;
   const uint64_t blocks = (size_bytes + kBlockBytes - 1) / kBlockBytes;
   const uint64_t filled = window->filled_.size();
   if (blocks > window->set_count_ * kWays) return 1;

@@ -83,9 +83,9 @@ class BlockWindows {
   bool Has(const WindowPtr& window, uint64_t cut, uint64_t block);
   // False: there is no memory for it.
   bool Put(const WindowPtr& window, uint64_t cut, uint64_t block, std::string_view bytes);
-  // How many blocks to fetch at once where one of a file of `size_bytes` is wanted: the more of the
-  // file the window has already, the more. 1..16.
-  uint64_t Around(const WindowPtr& window, uint64_t size_bytes);
+  // How many blocks to fetch at once where one of `cut`, of `size_bytes`, is wanted: the more of
+  // the file the window has already, the more. 1..16; 1 of a cut that has a later one.
+  uint64_t Around(const WindowPtr& window, uint64_t cut, uint64_t size_bytes);
   // In any window. `bytes` may be null; else it gets the block, of its size on entry.
   bool Find(uint64_t cut, uint64_t block, std::string* bytes);
 

@@ -102,8 +102,9 @@ TEST_F(BlockWindowsTest, TheNextCutSharesWhatDidNotChange) {
   EXPECT_TRUE(Read(*ReaderOf(window, *image), 0, kSize) == ranges_.bytes) << "it has its own";
   EXPECT_TRUE(next->Share(window, 0, 31).ok());
   EXPECT_TRUE(Read(*reader, 0, now.bytes.size()) == now.bytes);
-  // The new blocks have taken the places of some of the old cut's, which come again when wanted.
+  const size_t asked = ranges_.asked.size();
   EXPECT_TRUE(image->Share(window, 0, 41).ok());
+  EXPECT_EQ(ranges_.asked.size(), asked) << "there is room for the blocks of both";
   EXPECT_TRUE(Read(*ReaderOf(window, *image), 0, kSize) == ranges_.bytes);
   EXPECT_TRUE(Read(*reader, 0, now.bytes.size()) == now.bytes);
 }
@@ -197,6 +198,18 @@ TEST_F(BlockWindowsTest, TheMoreOfAFileIsWantedTheMoreComesAtOnce) {
   EXPECT_TRUE(image->Share(window, 127, 1).ok());
   EXPECT_EQ(Read(*ReaderOf(window, *image), 112 * kBlockBytes, 16 * kBlockBytes),
             ranges.bytes.substr(112 * kBlockBytes));
+}
+
+TEST_F(BlockWindowsTest, OfACutThatHasALaterOneNoMoreComesThanIsWanted) {
+  FakeRanges ranges(RandomBytes(128 * kBlockBytes, 4));
+  const auto image = Image(ranges, std::make_shared<BlockPool>(64 << 20));
+  const WindowPtr window = Window(*image);
+  EXPECT_TRUE(image->Share(window, 0, 64).ok());
+  const auto next = image->Next(128 * kBlockBytes, ranges.Reader(), {});
+  EXPECT_TRUE(image->Share(window, 100, 1).ok());
+  EXPECT_EQ(ranges.asked.back(), (Extent{100 * kBlockBytes, kBlockBytes}));
+  EXPECT_TRUE(next->Share(window, 120, 1).ok());
+  EXPECT_EQ(ranges.asked.back(), (Extent{112 * kBlockBytes, 16 * kBlockBytes}));
 }
 
 TEST_F(BlockWindowsTest, OfAFileThatDoesNotFitNoMoreComesThanIsWanted) {

@@ -239,7 +239,7 @@ absl::Status CutImage::Share(const WindowPtr& window, uint64_t first, uint64_t c
       ++index;
       continue;
     }
-    const uint64_t around = windows_->Around(window, size_bytes_);
+    const uint64_t around = windows_->Around(window, window_cut_, size_bytes_);
     uint64_t begin = index;
     const std::vector<BlockPtr> run = ClaimAround(&begin, end, around);
     if (run.empty()) {
