@@ -89,16 +89,8 @@ class OuterVerify final : public store::VerifyJob {
 
 GuardedFile* AsGuarded(store::File& file) { return dynamic_cast<GuardedFile*>(&file); }
 
-absl::Status AwaitAck(store::File& file) {
-  GuardedFile* const guarded = AsGuarded(file);
-  return guarded == nullptr ? absl::OkStatus() : guarded->cell().BeforeAck();
-}
-
-void AwaitAck(store::File& file, AckQueue::Answer answer) {
-  GuardedFile* const guarded = AsGuarded(file);
-  if (guarded == nullptr) return answer(absl::OkStatus());
-  OpenCell& cell = guarded->cell();
-  cell.acks().Put(cell.cell(), cell.epoch(), std::move(answer));
+void GuardedFile::BeforeAck(Answer answer) {
+  cell_->acks().Put(cell_->cell(), cell_->epoch(), std::move(answer));
 }
 
 absl::StatusOr<store::FileInfo> GuardedFile::Info() {

@@ -9,13 +9,14 @@
 
 #include "onion_store/file.h"
 #include "server/cluster/open_cell.h"
+#include "server/state/ack_gate.h"
 
 namespace h5mirror::server {
 
 // What is read passes OpenCell::Check() after the bytes were taken, what has become durable
 // OpenCell::BeforeAck(). Bytes of numbered versions do not change and pass unasked. All else is as
 // in File, with kUnavailable where the guard lets nothing pass; a change may have happened then.
-class GuardedFile final : public store::File {
+class GuardedFile final : public store::File, public AckGate {
  public:
   GuardedFile(std::shared_ptr<OpenCell> cell, std::shared_ptr<store::File> inner)
       : cell_(std::move(cell)), inner_(std::move(inner)), name_(cell_->Outer(inner_->name())) {}
@@ -25,6 +26,9 @@ class GuardedFile final : public store::File {
   store::File& inner() { return *inner_; }
   const OpenCell& cell() const { return *cell_; }
   OpenCell& cell() { return *cell_; }
+
+  absl::Status BeforeAck() override { return cell_->BeforeAck(); }
+  void BeforeAck(Answer answer) override;
 
   const std::string& name() const override { return name_; }
   const store::FileId& file_id() const override { return inner_->file_id(); }
@@ -109,13 +113,6 @@ class GuardedFile final : public store::File {
   const std::shared_ptr<store::File> inner_;
   const std::string name_;
 };
-
-// What file.Info() has just said of durable cuts may be acked once this is OK (049, "Order of
-// syncs"). OK at once for a file that is in no cell. kUnavailable: never.
-// The first form may wait for the registry. The second one does not: the AckQueue calls `answer`
-// later, or this call does.
-absl::Status AwaitAck(store::File& file);
-void AwaitAck(store::File& file, AckQueue::Answer answer);
 
 // The object of the store behind a file of a cell; null: it is of another kind.
 GuardedFile* AsGuarded(store::File& file);

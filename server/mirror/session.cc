@@ -14,9 +14,9 @@
 #include "rpc/channel.h"
 #include "server/calls/call.h"
 #include "server/calls/head_reader.h"
-#include "server/cluster/guarded_file.h"
 #include "server/mirror/check_open.h"
 #include "server/mirror/relation.h"
+#include "server/state/ack_gate.h"
 #include "server/state/convert.h"
 #include "spdlog/spdlog.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "server/cluster/guarded_file.h"
 #include "server/mirror/session.h"
+#include "server/state/ack_gate.h"
 
 namespace h5mirror::server {
 namespace {

@@ -1,6 +1,6 @@
 // Which server of a cluster a session talks to, once the configured one has named another.
-#ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_OWNER_TARGET_H_
-#define H5MIRROR_CLIENT_VFD_SESSION_STATE_OWNER_TARGET_H_
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_OWNER_TARGET_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_OWNER_TARGET_H_
 
 #include <string>
 #include <string_view>
@@ -39,4 +39,4 @@ class OwnerTarget {
 
 }  // namespace h5mirror::vfd
 
-#endif  // H5MIRROR_CLIENT_VFD_SESSION_STATE_OWNER_TARGET_H_
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_OWNER_TARGET_H_

@@ -1,4 +1,4 @@
-#include "client_vfd/session/state/owner_target.h"
+#include "client_vfd/session/owner_target.h"
 
 #include "rpc/server_address.h"
 
