@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -163,7 +165,10 @@ class Stream final : public MirrorStream {
 
 absl::Status NameServer(const ClientOptions& options, const absl::Status& status) {
   if (status.ok()) return status;
-  return absl::Status(status.code(), StrCat(options.server, ": ", status.message()));
+  absl::Status named(status.code(), StrCat(options.server, ": ", status.message()));
+  status.ForEachPayload(
+      [&](absl::string_view type, const absl::Cord& payload) { named.SetPayload(type, payload); });
+  return named;
 }
 
 absl::StatusOr<std::unique_ptr<MirrorStream>> StartMirrorStream(

@@ -23,7 +23,7 @@ absl::StatusOr<std::unique_ptr<MirrorStream>> StartMirrorStream(
     const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options,
     absl::Duration silence_max = kSilenceMax);
 
-// `status` with the server's name before its message.
+// `status` with the server's name before its message, and with its payloads.
 absl::Status NameServer(const ClientOptions& options, const absl::Status& status);
 
 }  // namespace h5mirror::rpc

@@ -66,8 +66,9 @@ def test_a_reader_sees_each_cut_whole(site, tmp_path):
     program.do("new run.h5", *steps(1, 2, 3), *steps(4, then="close"))
     program.end()
     site.assert_mirrored("run.h5")
-    versions = site.versions("run.h5")
-    assert [step_of(site.export("run.h5", version)) for version in versions] == [1, 2, 3, 4][-len(versions):]
+    # How many there are is a matter of time.
+    found = [step_of(site.export("run.h5", version)) for version in site.versions("run.h5")]
+    assert found == sorted(set(found) & {1, 2, 3, 4}) and found[-1] == 4
 
 
 def test_ranks_on_two_hosts_send_for_their_hosts(tmp_path):
