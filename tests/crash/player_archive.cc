@@ -27,9 +27,4 @@ void Player::Archive(const std::string& file, int step_max) {
   }
 }
 
-void Player::RandomArchive(const std::string& file) {
-  if (!files_.contains(file) || !files_.at(file)->GetVersion(0).ok()) return;
-  Archive(file, Random(2) ? INT_MAX : static_cast<int>(Random(12)));
-}
-
 }  // namespace h5mirror::store
