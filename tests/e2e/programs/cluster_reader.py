@@ -2,8 +2,8 @@
 
     cluster_reader.py NAME...
 
-Prints `seen NAME N`, or `away NAME` where the driver says that no server answers for the file, or that its cut has
-expired. Anything else is the end: `mixed NAME TEXT` on stderr, exit 1.
+Prints `seen NAME N`, or `away NAME` where the driver says that no server answers for the file, that its cut has expired,
+or that the server's disk is full. Anything else is the end: `mixed NAME TEXT` on stderr, exit 1.
 """
 
 import os
@@ -45,7 +45,7 @@ while not os.path.exists("enough"):
             sys.exit(f"mixed {name} {mixed}")
         except (OSError, RuntimeError, KeyError) as error:
             text = str(error).replace("\n", " ")
-            is_away = re.search(r"errno = (110|111|116)", text)  # ETIMEDOUT, ECONNREFUSED, ESTALE
+            is_away = re.search(r"errno = (11|110|111|116)\b", text)  # EAGAIN, ETIMEDOUT, ECONNREFUSED, ESTALE
             if not is_away:
                 sys.exit(f"mixed {name} {text}")
             print("away", name, flush=True)
