@@ -10,7 +10,8 @@
 // open-files: opens so many files for writing, and flushes each of them twice.
 // flushes: each writer flushes its own file without a pause.
 //
-// Makes a directory in DIR, and removes it at the end. One line of JSON on stdout.
+// DIR may also be in CephFS: `cephfs:/DIR?conf=FILE`, as root of h5mirrord.toml. Makes a directory
+// in DIR, and removes it at the end; one in CephFS stays. One line of JSON on stdout.
 #include <dirent.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -36,7 +37,11 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/hex.h"
+#include "base/random.h"
 #include "base/strings.h"
+#include "ceph/load_module.h"
+#include "ceph/root_url.h"
 #include "nlohmann/json.hpp"
 #include "onion_store/store.h"
 
@@ -69,13 +74,17 @@ T Must(absl::StatusOr<T> result) {
 
 double SecondsSince(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
 
-// A directory of its own, which goes with it.
+// A directory of its own, which goes with it where it is on this machine.
 class Place {
  public:
   explicit Place(const Options& options) {
-    std::string pattern = options.directory + "/bench_roots_XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
-    store_options_.root = pattern;
+    if (ceph::IsRootUrl(options.directory)) {
+      MakeInCeph(options.directory);
+    } else {
+      std::string pattern = options.directory + "/bench_roots_XXXXXX";
+      if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("cannot make " + pattern);
+      store_options_.root = pattern;
+    }
     store_options_.memory_max_bytes = options.memory_mib << 20;
     store_options_.background_threads = options.threads;
     store_options_.durable_every = absl::Seconds(1);
@@ -83,11 +92,23 @@ class Place {
   Place(const Place&) = delete;
   ~Place() {
     std::error_code ignored;
-    std::filesystem::remove_all(store_options_.root, ignored);
+    if (mounted_ == nullptr) std::filesystem::remove_all(store_options_.root, ignored);
   }
   const store::StoreOptions& store_options() const { return store_options_; }
+  Env& env() const { return mounted_ == nullptr ? Env::Posix() : *mounted_; }
 
  private:
+  void MakeInCeph(const std::string& url) {
+    mounted_ = Must(ceph::Mount(Must(ceph::ParseRootUrl(url)), [](const std::string& why) {
+      std::fprintf(stderr, "bench_roots: fenced: %s\n", why.c_str());
+      _exit(1);
+    }));
+    const std::string name = "bench_roots_" + HexOf(RandomBytes16());
+    Must(Must(mounted_->OpenTree("/"))->MakeDirectory(name, 0700));
+    store_options_.root = "/" + name;
+  }
+
+  std::unique_ptr<ceph::MountedEnv> mounted_;
   store::StoreOptions store_options_;
 };
 
@@ -95,7 +116,7 @@ class Place {
 class Root {
  public:
   explicit Root(const Place& place)
-      : store_(Must(store::Store::Open(Env::Posix(), place.store_options()))) {}
+      : store_(Must(store::Store::Open(place.env(), place.store_options()))) {}
   store::Store& store() { return *store_; }
   std::shared_ptr<store::File> Create(const std::string& name) {
     return Must(store_->OpenOrCreateFile(name, 0));
@@ -196,6 +217,9 @@ Written WriteAndDie(const Options& options, const Place& place) {
 }
 
 nlohmann::json FirstCommit(const Options& options) {
+  if (options.restarts && ceph::IsRootUrl(options.directory)) {
+    throw std::runtime_error("--restart forks, which libcephfs does not survive");
+  }
   const Place place(options);
   Written written;
   if (options.restarts) written = WriteAndDie(options, place);
@@ -256,6 +280,7 @@ nlohmann::json OpenFiles(const Options& options) {
   const int descriptors_before = DescriptorCount();
   std::vector<std::unique_ptr<Writer>> writers;
   std::vector<double> opens, flushes;
+  const absl::Time begin = absl::Now();
   for (int i = 0; i < options.count; ++i) {
     const absl::Time start = absl::Now();
     writers.push_back(std::make_unique<Writer>(root.Create(StrCat("d", i / 1000, "/x", i, ".h5"))));
@@ -263,6 +288,7 @@ nlohmann::json OpenFiles(const Options& options) {
     writers.back()->Write(0, std::string(10'000, 'a'));
     writers.back()->Flush(store::BarrierKind::kCommit);
   }
+  const double opened_s = SecondsSince(begin);
   for (int round = 0; round < 2; ++round) {
     for (const auto& writer : writers) {
       writer->Write(5000, "b");
@@ -278,6 +304,7 @@ nlohmann::json OpenFiles(const Options& options) {
        static_cast<double>(root.store().memory_used_bytes()) / 1024 / count},
       {"descriptors_per_file", (DescriptorCount() - descriptors_before) / count},
       {"open", Summary(opens)},
+      {"per_s", count / opened_s},
       {"flush", Summary(flushes)}};
   for (const auto& writer : writers) writer->End();
   return result;

@@ -104,10 +104,7 @@ std::string CephMount::session_name() const {
 
 CephMount::~CephMount() {
   if (beats_.joinable()) {
-    {
-      absl::MutexLock lock(&mutex_);
-      stops_ = true;
-    }
+    stop_.Set();
     beats_.join();
   }
   if (mount_ == nullptr) return;
@@ -118,11 +115,7 @@ CephMount::~CephMount() {
 }
 
 void CephMount::RunBeats() {
-  while (true) {
-    {
-      absl::MutexLock lock(&mutex_);
-      if (mutex_.AwaitWithTimeout(absl::Condition(&stops_), kBeatEvery)) return;
-    }
+  while (!stop_.AwaitSet(kBeatEvery)) {
     pauses_.Beat();
     Gate().IgnoreError();  // An idle server ends too, before it is asked for anything.
   }

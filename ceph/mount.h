@@ -12,11 +12,10 @@
 #include <thread>
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
 #include "base/clock.h"
+#include "base/stop_flag.h"
 #include "ceph/fence.h"
 #include "ceph/module_api.h"
 #include "ceph/pause_watch.h"
@@ -74,8 +73,7 @@ class CephMount {
   bool is_mounted_ = false;
   SessionIdentity session_;
   std::string snapshot_name_;
-  absl::Mutex mutex_;
-  bool stops_ ABSL_GUARDED_BY(mutex_) = false;
+  StopFlag stop_;
   std::thread beats_;
 };
 

@@ -12,26 +12,19 @@ Runner::Runner(Node& node, Clock& clock, const Timing& timing)
 
 void Runner::Run(const char* name, const std::function<void()>& turn) {
   pthread_setname_np(pthread_self(), name);
-  for (bool goes_on = true; goes_on;) {
+  while (true) {
     const absl::Duration begun_at = clock_.Monotonic();
     turn();
-    goes_on = node_.phase() != NodePhase::kGone;
-    absl::MutexLock lock(&mutex_);
-    if (goes_on && !stops_) {
-      // A call that took longer is followed by the next one at once.
-      const absl::Duration rest = begun_at + every_ - clock_.Monotonic();
-      clock_.Await(mutex_, absl::Condition(&stops_), rest);
-    }
-    if (stops_) goes_on = false;
-    if (!goes_on) --running_;
+    if (node_.phase() == NodePhase::kGone) break;
+    // A call that took longer is followed by the next one at once.
+    if (stop_.AwaitSet(begun_at + every_ - clock_.Monotonic())) break;
   }
+  absl::MutexLock lock(&mutex_);
+  --running_;
 }
 
 void Runner::Stop() {
-  {
-    absl::MutexLock lock(&mutex_);
-    stops_ = true;
-  }
+  stop_.Set();
   if (beats_.joinable()) beats_.join();
   if (steps_.joinable()) steps_.join();
 }

@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/stop_flag.h"
 #include "cluster/node.h"
 #include "cluster/timing.h"
 
@@ -29,7 +30,7 @@ class Runner {
 
   // Ends the threads. The node is as a paused server then: others will give it up, unless it is
   // gone.
-  void Stop() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Stop();
   // Whether the node was gone, and both threads had ended, within `timeout`.
   bool AwaitGone(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -40,8 +41,8 @@ class Runner {
   Node& node_;
   Clock& clock_;
   const absl::Duration every_;
+  StopFlag stop_;
   absl::Mutex mutex_;
-  bool stops_ ABSL_GUARDED_BY(mutex_) = false;
   int running_ ABSL_GUARDED_BY(mutex_) = 2;
   std::thread beats_;
   std::thread steps_;

@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "onion_store/file/file_changes.h"
 #include "onion_store/testing/changes_check.h"
+#include "onion_store/testing/test_place.h"
 #include "onion_store/testing/test_store.h"
 
 namespace h5mirror::store {
@@ -16,17 +17,8 @@ constexpr uint64_t kPage = 4096;
 class ChangesTest : public testing::Test {
  protected:
   ChangesTest() {
-    root_ = std::filesystem::path(testing::TempDir()) /
-            testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::remove_all(root_);
-    std::filesystem::create_directories(root_);
-    store_ = OpenStore(Env::Posix(), root_);
+    store_ = OpenStore(place_->env(), place_->root());
     file_ = *store_->OpenOrCreateFile("x.h5", kPage);
-  }
-  ~ChangesTest() override {
-    file_.reset();
-    store_.reset();
-    std::filesystem::remove_all(root_);
   }
 
   // One version of `content`.
@@ -50,7 +42,7 @@ class ChangesTest : public testing::Test {
     return reader.ok() ? ReadChanges(**reader) : std::vector<Extent>();
   }
 
-  std::filesystem::path root_;
+  std::unique_ptr<TestPlace> place_ = MakeTestPlace();
   std::unique_ptr<Store> store_;
   std::shared_ptr<File> file_;
   std::string content_;
@@ -108,7 +100,7 @@ TEST_F(ChangesTest, RowsThatDoNotFitAreAskedForBlockByBlock) {
   ASSERT_TRUE(file_->WaitApplied(absl::Seconds(60)).ok());
   file_.reset();
   store_.reset();
-  auto tree = Env::Posix().OpenTree(root_);
+  auto tree = place_->env().OpenTree(place_->root());
   ASSERT_TRUE(tree.ok());
   SqliteVfs vfs(**tree);
   auto opened = VersionIndex::Open(vfs, **tree, "x.h5.h5m");

@@ -1,11 +1,9 @@
 #include <sys/stat.h>
 
-#include <filesystem>
-#include <fstream>
-
 #include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/testing/counting_env.h"
+#include "onion_store/testing/test_place.h"
 #include "onion_store/testing/test_store.h"
 
 namespace h5mirror::store {
@@ -19,16 +17,9 @@ constexpr uint64_t kPage = 4096;
 class RollbackTest : public testing::TestWithParam<PageCompression> {
  protected:
   RollbackTest() {
-    std::string pattern = testing::TempDir() + "/rollback_test.XXXXXX";
-    root_ = mkdtemp(pattern.data());
     options_.page_compression = GetParam();
-    store_ = OpenStore(env_, root_, options_);
+    store_ = OpenStore(env_, place_->root(), options_);
     file_ = *store_->OpenOrCreateFile("x.h5", kPage);
-  }
-  ~RollbackTest() override {
-    file_.reset();
-    store_.reset();
-    std::filesystem::remove_all(root_);
   }
 
   // One version: `fill` in the first byte of each of `pages`, in a file of `size` bytes.
@@ -55,13 +46,13 @@ class RollbackTest : public testing::TestWithParam<PageCompression> {
   }
   uint64_t DiskBytes(const std::string& name) {
     struct stat st {};
-    EXPECT_EQ(stat((root_ / name).c_str(), &st), 0);
+    EXPECT_EQ(stat((place_->root() / name).c_str(), &st), 0);
     return st.st_blocks * 512;
   }
 
   StoreOptions options_;
-  CountingEnv env_;
-  std::filesystem::path root_;
+  std::unique_ptr<TestPlace> place_ = MakeTestPlace();
+  CountingEnv env_{place_->env()};
   std::unique_ptr<Store> store_;
   std::shared_ptr<File> file_;
 };
@@ -79,6 +70,7 @@ std::vector<uint64_t> EveryNth(uint64_t n, uint64_t count) {
 }
 
 TEST_P(RollbackTest, CostsWhatDiffersAndNotWhatTheFileHolds) {
+  if (!place_->is_here()) GTEST_SKIP() << "CephFS tells no holes: design 048";
   const uint64_t size = uint64_t{1} << 40;
   const std::vector<uint64_t> pages = EveryNth(size / kPage / 100, 100);
   Commit(SessionStart::kContinue, size, pages, 'a');
@@ -114,6 +106,7 @@ TEST_P(RollbackTest, CostsNothingForOlderVersions) {
 }
 
 TEST_P(RollbackTest, ToAnOlderGenerationKeepsItsHoles) {
+  if (!place_->is_here()) GTEST_SKIP() << "CephFS tells no holes: design 048";
   const uint64_t size = uint64_t{1} << 30;
   Commit(SessionStart::kContinue, size, {0, 1000, 5000}, 'a');
   Commit(SessionStart::kContinue, size, {1000, 7000}, 'b');
@@ -122,7 +115,7 @@ TEST_P(RollbackTest, ToAnOlderGenerationKeepsItsHoles) {
   ASSERT_TRUE(made.ok()) << made.status();
   EXPECT_EQ(made->generation, 3);
   ASSERT_TRUE(file_->WaitApplied(absl::Seconds(60)).ok());
-  EXPECT_EQ(std::filesystem::file_size(root_ / "x.h5"), size);
+  EXPECT_EQ(place_->SizeOf("x.h5"), size);
   EXPECT_LT(DiskBytes("x.h5"), uint64_t{1} << 20);
   const std::vector<std::pair<uint64_t, char>> wanted{
       {0, 'a'}, {1000, 'a'}, {5000, 'a'}, {7000, '\0'}};
@@ -133,8 +126,7 @@ TEST_P(RollbackTest, ToAnOlderGenerationKeepsItsHoles) {
 TEST_P(RollbackTest, ToADamagedVersionChangesNothing) {
   Commit(SessionStart::kContinue, 10 * kPage, EveryNth(1, 10), 'a');
   Commit(SessionStart::kContinue, 10 * kPage, {4}, 'b');
-  auto pages = root_ / "x.h5.h5m" / "pages-000001";
-  std::fstream(pages, std::ios::in | std::ios::out).seekp(70) << "bit rot";
+  place_->Write("x.h5.h5m/pages-000001", 70, "bit rot");
   auto made = file_->Rollback(1, {}, {1});
   EXPECT_TRUE(absl::IsDataLoss(made.status())) << made.status();
   EXPECT_THAT(std::string(made.status().message()), HasSubstr("read page 4 of x.h5@1"));
@@ -190,7 +182,7 @@ TEST_P(RollbackTest, SurvivesARestartBeforeItIsApplied) {
   file_.reset();
   ASSERT_TRUE(store_->Close(absl::ZeroDuration()).ok());
   store_.reset();
-  store_ = OpenStore(env_, root_, options_);
+  store_ = OpenStore(env_, place_->root(), options_);
   file_ = *store_->OpenFile("x.h5");
   for (uint64_t page = 0; page < 100; ++page) EXPECT_EQ(ByteAt(3, page), 'a');
   ASSERT_TRUE(file_->WaitApplied(absl::Seconds(60)).ok());

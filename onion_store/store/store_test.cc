@@ -2,11 +2,11 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <random>
 
 #include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
+#include "onion_store/testing/test_place.h"
 #include "onion_store/testing/test_store.h"
 
 namespace h5mirror::store {
@@ -28,32 +28,21 @@ StoreOptions RootOption(const std::filesystem::path& root) {
   return options;
 }
 
-// A store on the real file system.
+// A store on a real file system.
 class StoreTest : public testing::Test {
  protected:
-  StoreTest() {
-    std::string pattern = testing::TempDir() + "/store_test.XXXXXX";
-    root_ = mkdtemp(pattern.data());
-    Reopen();
-  }
-  ~StoreTest() override {
-    store_.reset();
-    std::filesystem::remove_all(root_);
-  }
+  StoreTest() { Reopen(); }
 
   void Reopen(StoreOptions options = {}) {
     store_.reset();
-    store_ = OpenStore(Env::Posix(), root_, options);
+    store_ = OpenStore(place_->env(), place_->root(), options);
   }
   std::shared_ptr<File> Create(const std::string& name) {
     auto file = store_->OpenOrCreateFile(name, 0);
     EXPECT_TRUE(file.ok()) << file.status();
     return *file;
   }
-  std::string HeadOf(const std::string& name) {
-    std::ifstream in(root_ / name, std::ios::binary);
-    return {std::istreambuf_iterator<char>(in), {}};
-  }
+  std::string HeadOf(const std::string& name) { return place_->Read(name); }
   // Writes `content` as one version of `name`.
   void Commit(const std::string& name, const std::string& content) {
     Writer writer(Create(name), SessionStart::kNewGeneration);
@@ -64,7 +53,7 @@ class StoreTest : public testing::Test {
     ASSERT_TRUE(writer.file().WaitApplied(absl::Seconds(20)).ok());
   }
 
-  std::filesystem::path root_;
+  std::unique_ptr<TestPlace> place_ = MakeTestPlace();
   std::unique_ptr<Store> store_;
 };
 
@@ -155,8 +144,8 @@ TEST_F(StoreTest, AStoreWithoutACutLeavesNoTrace) {
   Writer writer(Create("x.h5"), SessionStart::kContinue);
   ASSERT_TRUE(writer.Write(0, "bytes").ok());
   ASSERT_TRUE(writer.End().ok());
-  EXPECT_FALSE(std::filesystem::exists(root_ / "x.h5.h5m"));
-  EXPECT_FALSE(std::filesystem::exists(root_ / "x.h5"));
+  EXPECT_FALSE(place_->Exists("x.h5.h5m"));
+  EXPECT_FALSE(place_->Exists("x.h5"));
   EXPECT_TRUE(absl::IsNotFound(store_->OpenFile("x.h5").status()));
 }
 
@@ -172,6 +161,7 @@ TEST_F(StoreTest, ANewGenerationKeepsTheOldHeadsVersions) {
 }
 
 TEST_F(StoreTest, ARollbackIsANewVersionAndCostsOnlyWhatDiffers) {
+  if (!place_->is_here()) GTEST_SKIP() << "CephFS tells no holes: design 048";
   const uint64_t size = uint64_t{1} << 40;  // sparse
   Writer writer(Create("x.h5"), SessionStart::kContinue);
   auto write = [&](uint64_t offset, std::string_view bytes) {
@@ -203,7 +193,7 @@ TEST_F(StoreTest, ARollbackIsANewVersionAndCostsOnlyWhatDiffers) {
 }
 
 TEST_F(StoreTest, APlainFileIsTakenInAsVersionOne) {
-  std::ofstream(root_ / "x.h5") << "plain";
+  place_->Write("x.h5", 0, "plain");
   auto file = Create("x.h5");
   EXPECT_EQ(file->GetVersion(0)->provenance.comment, "found on the server");
   ASSERT_TRUE(file->WaitApplied(absl::Seconds(20)).ok());
@@ -213,7 +203,7 @@ TEST_F(StoreTest, APlainFileIsTakenInAsVersionOne) {
 TEST_F(StoreTest, AHeadChangedOutsideBecomesAVersionAndOldOnesSayWhatTheyLost) {
   Commit("x.h5", std::string(3 * kPage, 'a'));
   store_.reset();
-  std::fstream(root_ / "x.h5", std::ios::in | std::ios::out).seekp(kPage) << "vi was here";
+  place_->Write("x.h5", kPage, "vi was here");
   Reopen();
   auto file = Create("x.h5");
   EXPECT_EQ(file->GetVersion(0)->provenance.comment, "outside change");
@@ -266,19 +256,19 @@ TEST_F(StoreTest, WhatAHeadHasGrownByIsCutOff) {
   Commit("x.h5", content);
   for (const size_t grown : {size_t{7}, size_t{kPage}, size_t{3 * kPage}}) {
     store_.reset();
-    std::ofstream(root_ / "x.h5", std::ios::app) << std::string(grown, 'x');
+    place_->Write("x.h5", content.size(), std::string(grown, 'x'));
     Reopen();
     auto file = Create("x.h5");
     EXPECT_EQ(file->GetVersion(0)->version, 1) << grown << " bytes of growth became a version";
     EXPECT_EQ(ReadVersion(*file, 1), content);
-    EXPECT_EQ(std::filesystem::file_size(root_ / "x.h5"), content.size());
+    EXPECT_EQ(place_->SizeOf("x.h5"), content.size());
   }
 }
 
 TEST_F(StoreTest, AFlippedBitIsNeverServed) {
   auto file = Create("x.h5");  // Held: an open file that changes is no "outside change".
   Commit("x.h5", std::string(3 * kPage, 'a'));
-  std::fstream(root_ / "x.h5", std::ios::in | std::ios::out).seekp(2 * kPage + 5) << 'b';
+  place_->Write("x.h5", 2 * kPage + 5, "b");
   std::string page(kPage, '\0');
   auto reader = file->OpenVersion(1);
   absl::Status read = (*reader)->Read(2 * kPage, absl::MakeSpan(page));
@@ -289,7 +279,7 @@ TEST_F(StoreTest, AFlippedBitIsNeverServed) {
 TEST_F(StoreTest, AFlippedBitIsNotPassedOnToAPreImage) {
   auto file = Create("x.h5");
   Commit("x.h5", std::string(3 * kPage, 'a'));
-  std::fstream(root_ / "x.h5", std::ios::in | std::ios::out).seekp(2 * kPage + 5) << 'b';
+  place_->Write("x.h5", 2 * kPage + 5, "b");
   Writer writer(file, SessionStart::kContinue, std::string(3 * kPage, 'a'));
   ASSERT_TRUE(writer.Write(kPage, std::string(2 * kPage, 'c')).ok());
   ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
@@ -323,19 +313,20 @@ TEST_F(StoreTest, AHistoryWithoutItsIndexIsNotThrownAway) {
   Commit("x.h5", std::string(3 * kPage, 'a'));
   Commit("x.h5", std::string(3 * kPage, 'b'));
   store_.reset();
-  for (const char* name : {"index", "index-wal"})
-    std::filesystem::remove(root_ / "x.h5.h5m" / name);
+  for (const char* name : {"x.h5.h5m/index", "x.h5.h5m/index-wal"}) {
+    if (place_->Exists(name)) place_->Remove(name);
+  }
   Reopen();
   auto file = store_->OpenOrCreateFile("x.h5", 0);
   EXPECT_TRUE(absl::IsDataLoss(file.status())) << file.status();
   EXPECT_THAT(std::string(file.status().message()), HasSubstr("put the index back"));
-  EXPECT_TRUE(std::filesystem::exists(root_ / "x.h5.h5m/head-1"));
+  EXPECT_TRUE(place_->Exists("x.h5.h5m/head-1"));
 }
 
 TEST_F(StoreTest, AMissingHeadSaysTheWayOut) {
   Commit("x.h5", std::string(3 * kPage, 'a'));
   store_.reset();
-  std::filesystem::remove(root_ / "x.h5");
+  place_->Remove("x.h5");
   Reopen();
   auto file = store_->OpenFile("x.h5");
   EXPECT_TRUE(absl::IsDataLoss(file.status())) << file.status();
@@ -363,21 +354,22 @@ TEST_F(StoreTest, CloseStopsBetweenRoundsAndTheNextStartGoesOn) {
 }
 
 TEST_F(StoreTest, ASecondStoreOnTheRootIsRefused) {
-  auto second = Store::Open(Env::Posix(), RootOption(root_));
+  auto second = Store::Open(place_->env(), RootOption(place_->root()));
   EXPECT_TRUE(absl::IsFailedPrecondition(second.status())) << second.status();
   EXPECT_THAT(std::string(second.status().message()), HasSubstr("another process serves"));
 }
 
 TEST_F(StoreTest, ANewerFormatIsRefused) {
   store_.reset();
-  std::ofstream(root_ / ".h5mirror/format") << "h5mirror store 9\n";
-  auto store = Store::Open(Env::Posix(), RootOption(root_));
+  place_->Put(".h5mirror/format", "h5mirror store 9\n");
+  auto store = Store::Open(place_->env(), RootOption(place_->root()));
   EXPECT_TRUE(absl::IsFailedPrecondition(store.status()));
   EXPECT_THAT(std::string(store.status().message()), HasSubstr("format 9, this program knows 1"));
 }
 
 TEST_F(StoreTest, SymlinksOutOfTheRootAreRefused) {
-  std::filesystem::create_directory_symlink("/", root_ / "out");
+  if (!place_->is_here()) GTEST_SKIP() << "env_contract_test has it";
+  std::filesystem::create_directory_symlink("/", place_->root() / "out");
   auto file = store_->OpenOrCreateFile("out/x.h5", 0);
   EXPECT_TRUE(absl::IsInvalidArgument(file.status())) << file.status();
 }
@@ -390,7 +382,7 @@ TEST_F(StoreTest, TokensGrowAcrossRestarts) {
 
 TEST_F(StoreTest, TheListIsInOrderAndHoldsOnlyMirroredFiles) {
   for (const char* name : {"b.h5", "a/z.h5", "a.h5", "a/b/c.h5"}) Commit(name, "x");
-  std::ofstream(root_ / "plain.h5") << "not mirrored";
+  place_->Write("plain.h5", 0, "not mirrored");
   std::vector<std::string> names;
   auto all = store_->List("", "", 10);
   for (const FileSummary& file : *all) names.push_back(file.name);

@@ -46,13 +46,55 @@ class TwoMachines:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=20)
 
 
+class MachinesAround:
+    """Machines around this one, each at the end of a cable of its own. `here` is an address of this machine that no
+    cut takes away."""
+
+    def __init__(self, tag: str, count: int):
+        net = f"10.232.{int(tag, 16) % 250 + 1}"
+        self.here = f"{net}.254"
+        self.addresses = [f"{net}.{4 * i + 2}" for i in range(count)]
+        self._gateways = [f"{net}.{4 * i + 1}" for i in range(count)]
+        self._names = [f"h5m-{i}-{tag}" for i in range(count)]
+        self._links = [f"h5m{i}{tag}" for i in range(count)]
+        self.prefixes = [("ip", "netns", "exec", name) for name in self._names]
+
+    def set_up(self) -> None:
+        _ip("addr", "add", f"{self.here}/32", "dev", "lo")
+        for name, link, address, gateway in zip(self._names, self._links, self.addresses, self._gateways):
+            _ip("netns", "add", name)
+            _ip("link", "add", link, "type", "veth", "peer", "name", "far", "netns", name)
+            _ip("addr", "add", f"{gateway}/30", "dev", link)
+            _ip("link", "set", link, "up")
+            _ip("-n", name, "addr", "add", f"{address}/30", "dev", "far")
+            for each in ("lo", "far"):
+                _ip("-n", name, "link", "set", each, "up")
+            _ip("-n", name, "route", "add", "default", "via", gateway)
+
+    def link(self, index: int, state: str) -> None:
+        """Pulls the cable of a machine ("down") and plugs it in again ("up")."""
+        _ip("link", "set", self._links[index], state)
+
+    def tear_down(self) -> None:
+        for name in self._names:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=20)
+        subprocess.run(["ip", "addr", "del", f"{self.here}/32", "dev", "lo"], capture_output=True, timeout=20)
+
+
 @contextlib.contextmanager
-def two_machines():
+def _set_up(machines):
     if os.geteuid() != 0:
         pytest.skip("network namespaces want root")
-    machines = TwoMachines(os.urandom(2).hex())
     try:
         machines.set_up()
         yield machines
     finally:
         machines.tear_down()
+
+
+def two_machines():
+    return _set_up(TwoMachines(os.urandom(2).hex()))
+
+
+def machines_around(count: int):
+    return _set_up(MachinesAround(os.urandom(2).hex(), count))

@@ -55,6 +55,12 @@ class Process:
     def out(self) -> str:
         return self._out_path.read_text(errors="replace")
 
+    def out_since(self, byte: int) -> bytes:
+        """What it has printed from a byte on, for those that look often."""
+        with open(self._out_path, "rb") as opened:
+            opened.seek(byte)
+            return opened.read()
+
     def err(self) -> str:
         return self._err_path.read_text(errors="replace")
 

@@ -1,0 +1,44 @@
+// The end of a thread that does something again and again.
+#ifndef H5MIRROR_BASE_STOP_FLAG_H_
+#define H5MIRROR_BASE_STOP_FLAG_H_
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "absl/time/time.h"
+
+namespace h5mirror {
+
+// A flag that is set once, and waits for it that last as long as they should. absl's timed waits go
+// by the time of day: where that is set back by an hour, they last an hour longer. A server's signs
+// of life may not.
+//
+// Thread-safe.
+class StopFlag {
+ public:
+  // Ends all waits, now and later.
+  void Set() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      is_set_ = true;
+    }
+    changed_.notify_all();
+  }
+  // Waits for Set(), at most for `timeout`, up to a year, which may be negative; whether it was
+  // called.
+  bool AwaitSet(absl::Duration timeout) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    return changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), [this] { return is_set_; });
+  }
+
+ private:
+  // Not absl's: see above.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_set_ = false;
+};
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_STOP_FLAG_H_

@@ -1,0 +1,187 @@
+"""Writers and readers of a cluster, and how long they were without a server when one was lost."""
+
+import json
+import math
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from . import paths
+from .cluster import Cluster
+from .process import Process, wait_until
+
+# The longest that a flush may wait for a successor. After it the program would go on without an ack.
+TIMEOUT_S = 60
+# A watcher wants five beats before it gives a server up. What is acked earlier was on its way.
+IN_FLIGHT_S = 2.0
+# Issue: from the loss of a server to the first durable ack of its successor.
+TARGET_P50_S, TARGET_P99_S = 7.0, 10.0
+
+
+class Lines:
+    """What a program prints, line by line, each once."""
+
+    def __init__(self, process: Process):
+        self.process = process
+        self._read = 0
+
+    def next(self) -> list[str]:
+        whole, _, _ = self.process.out_since(self._read).rpartition(b"\n")
+        self._read += len(whole) + 1 if whole else 0
+        return whole.decode().split("\n") if whole else []
+
+
+@dataclass
+class Takeover:
+    """From the loss on: until each of its cells has a successor, until that has acked a file, and until it has acked all
+    of them."""
+    loss: str
+    owned_s: float
+    first_ack_s: float
+    all_acked_s: float
+
+
+class Crowd:
+    """Each writer has `files_each` files of its own, spread over the cells; each file has a reader at each server."""
+
+    def __init__(self, cluster: Cluster, *, writers: int, files_each: int, pause_s: float = 0.05, reads: int = 1,
+                 timeout_s: int = TIMEOUT_S):
+        self.cluster, self._timeout_s = cluster, timeout_s
+        self.acked: dict[str, tuple[int, float]] = {}  # by file: the last flush that was acked, and when
+        self.seen: dict[str, int] = {}
+        self.away = 0  # opens for which no server answered, or not the owner
+        self.slowest_s = 0.0
+        names = [f"{cluster.cells[i % len(cluster.cells)]}/f{i}.h5" for i in range(writers * files_each)]
+        for cell in cluster.cells:
+            cluster.site.local(cell).mkdir(exist_ok=True)
+        self.names = names
+        self.readers: list[Lines] = []
+        self.writers = [self._start_writer(names[i::writers], pause_s) for i in range(writers)]
+        wait_until(self._all_have_acks, "a writer has no ack", 120)
+        self.readers = [self._start_reader(names[i::writers][:reads], server.address)
+                        for i in range(writers) for server in cluster.servers]
+
+    def _start_writer(self, names: list[str], pause_s: float) -> Lines:
+        # Without on_outage a flush goes on at once where the server is known to be away.
+        config = self.cluster.site.config(server=self.cluster.front.address, ack="durable", timeout=f"{self._timeout_s}s",
+                                          on_outage=f"wait={self._timeout_s}s")
+        return self._start("cluster_writer.py", pause_s, *names, config=config)
+
+    def _start_reader(self, names: list[str], address: str) -> Lines:
+        config = self.cluster.site.config(server=address, mode="reader", ack=None, timeout="2s", linger=None)
+        return self._start("cluster_reader.py", *names, config=config)
+
+    def _start(self, program: str, *arguments, config: str) -> Lines:
+        site = self.cluster.site
+        return Lines(site.start([site.python, paths.PROGRAMS / program, *arguments], config=config))
+
+    def _all_have_acks(self) -> bool:
+        self.look()
+        return len(self.acked) == len(self.names)
+
+    def look(self) -> None:
+        """Takes in all that the programs have printed; fails where one was hurt, or saw a mixed cut."""
+        for writer in self.writers:
+            for line in writer.next():
+                word, *rest = line.split()
+                if word == "ack":
+                    name, n, began, ended = rest
+                    self.acked[name] = (int(n), float(ended))
+                    self.slowest_s = max(self.slowest_s, float(ended) - float(began))
+                    assert self.slowest_s < self._timeout_s, f"a flush went on without an ack: {line}"
+            code = writer.process.popen.poll()
+            assert code in (None, 0), f"a writer ended with {code}:\n{writer.process.err()[-3000:]}"
+        for reader in self.readers:
+            self._look_at_reader(reader)
+
+    def _look_at_reader(self, reader: Lines) -> None:
+        for line in reader.next():
+            word, name, *n = line.split()
+            if word == "seen":
+                self.seen[name] = max(self.seen.get(name, 0), int(n[0]))
+            else:
+                self.away += 1
+        code = reader.process.popen.poll()
+        assert code in (None, 0), f"a reader ended with {code}:\n{reader.process.err()[-3000:]}"
+
+    def files_of(self, cells: list[str]) -> list[str]:
+        return [name for name in self.names if name.split("/")[0] in cells]
+
+    def await_acks(self, names: list[str], since: float, timeout: float = 120) -> list[float]:
+        """Until each file has an ack that came later than `since`; how much later the first of each came, sorted."""
+        first: dict[str, float] = {}
+        wait_until(lambda: self._note_first(first, names, since), "files have no ack", timeout)
+        return sorted(first.values())
+
+    def _note_first(self, first: dict[str, float], names: list[str], since: float) -> bool:
+        self.look()
+        for name in names:
+            if self.acked[name][1] > since:
+                first.setdefault(name, self.acked[name][1] - since)
+        return len(first) == len(names)
+
+    def await_takeover(self, cells: list[str], lost_at: float, loss: str, epochs: dict[str, int]) -> Takeover:
+        """From the loss of the server of `cells` to the acks of its successors."""
+        names, since = self.files_of(cells), lost_at + IN_FLIGHT_S
+        first: dict[str, float] = {}
+        owned_s = None
+
+        def all_came() -> bool:
+            nonlocal owned_s
+            if owned_s is None and all(self.cluster.epoch(cell) > epochs[cell] for cell in cells):
+                owned_s = time.monotonic() - lost_at
+            came = self._note_first(first, names, since)
+            assert owned_s is not None or not first, f"{first} have acks, and no successor"
+            return came
+
+        wait_until(all_came, f"files have no ack, {first} have:\n{self.cluster.logs()}", 120, every=0.05)
+        acks = sorted(first.values())
+        return Takeover(loss, owned_s, acks[0] + IN_FLIGHT_S, acks[-1] + IN_FLIGHT_S)
+
+    def await_reads(self, names: list[str], timeout: float = 60) -> None:
+        """Until a reader has seen each of these files at its last ack of now, or later."""
+        wanted = {name: self.acked[name][0] for name in names}
+
+        def all_seen() -> bool:
+            self.look()
+            return all(self.seen.get(name, -1) >= n for name, n in wanted.items())
+
+        wait_until(all_seen, f"readers do not see {wanted}, but {self.seen}", timeout)
+
+    def read_names(self) -> list[str]:
+        """The files that have readers."""
+        return sorted({name for reader in self.readers for name in reader.process.command[2:]})
+
+    def finish(self) -> None:
+        """All end in order; each file is whole, on the server as here."""
+        self.cluster.site.local("enough").touch()
+        for each in [*self.writers, *self.readers]:
+            each.process.wait(120).ok()
+        self.look()
+        for name in self.names:
+            self.cluster.assert_whole(name)
+
+
+def quantile(values: list[float], part: float) -> float:
+    """The smallest value that is not exceeded by `part` of all."""
+    return sorted(values)[max(0, math.ceil(part * len(values)) - 1)]
+
+
+def report(takeovers: list[Takeover], name: str) -> dict:
+    """Prints the times and stores them in the build's `figures`."""
+    firsts = [each.first_ack_s for each in takeovers]
+    figures = {"count": len(takeovers), "p50_s": quantile(firsts, 0.5), "p99_s": quantile(firsts, 0.99),
+               "target_p50_s": TARGET_P50_S, "target_p99_s": TARGET_P99_S,
+               "takeovers": [asdict(each) for each in takeovers]}
+    place: Path = paths.BUILD / "figures"
+    place.mkdir(exist_ok=True)
+    (place / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
+    print(f"{len(takeovers)} takeovers, from the loss to the first durable ack of the successor: "
+          f"p50 {figures['p50_s']:.2f} s (target {TARGET_P50_S:g}), p99 {figures['p99_s']:.2f} s (target {TARGET_P99_S:g})")
+    for loss in sorted({each.loss for each in takeovers}):
+        some = [each for each in takeovers if each.loss == loss]
+        print(f"  {loss}: {len(some)}, cells open after {quantile([each.owned_s for each in some], 0.5):.2f} s, "
+              f"first ack {quantile([each.first_ack_s for each in some], 0.5):.2f} s (medians), "
+              f"longest {max(each.first_ack_s for each in some):.2f} s, "
+              f"all files acked after {max(each.all_acked_s for each in some):.2f} s")
+    return figures

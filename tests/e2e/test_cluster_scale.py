@@ -1,0 +1,247 @@
+"""Servers of a cluster are lost again and again, under writers that want each flush durable and readers that read live.
+
+After each loss its successors have acked each file again. In the end all files are whole, no reader has seen a mixed cut,
+and no writer was hurt. Three losses run by default, with a registry in a file. With --all, 30 run on a Ceph, and Ceph
+itself loses an OSD or an MDS, or is full. H5MIRROR_TEST_TAKEOVERS is another number of losses on Ceph. From 100 on it is
+the nightly form: 20 writers of 200 files, and no more losses after four hours.
+"""
+
+import contextlib
+import os
+import random
+import shutil
+import signal
+import time
+
+import pytest
+
+from harness import paths
+from harness.ceph import Ceph, missing_packages
+from harness.clock import JumpingClock
+from harness.cluster import Cluster
+from harness.crowd import TARGET_P50_S, TARGET_P99_S, Crowd, report
+from harness.network import machines_around
+from harness.process import run
+
+TAKEOVERS = int(os.environ.get("H5MIRROR_TEST_TAKEOVERS", "30"))
+NIGHTLY = TAKEOVERS >= 100
+TAKEOVERS_MAX_S = 4 * 3600 if NIGHTLY else 900
+DAY_S = 86_400
+PORT = 7447
+
+
+class Losses:
+    """The ways in which a server is lost, and comes back."""
+
+    def __init__(self, crowd: Crowd, seed: int, machines=None):
+        self.crowd, self.cluster, self.machines = crowd, crowd.cluster, machines
+        self.chance = random.Random(seed)
+        self.done = []
+
+    def one(self, loss: str) -> None:
+        """The owner of a cell is lost. It comes back once its successors have acked all its files."""
+        cluster = self.cluster
+        victim = cluster.owner(self.chance.choice(cluster.cells))
+        cells = cluster.owned_by(victim)
+        epochs = {cell: cluster.epoch(cell) for cell in cells}
+        lost_at = time.monotonic()
+        cluster.front.mark(victim, down=True)
+        getattr(self, loss)(victim)
+        self.done.append(self.crowd.await_takeover(cells, lost_at, loss, epochs))
+        if loss != "kill":
+            self.wake(victim, cells, loss)
+        cluster.restart(victim)
+
+    def kill(self, victim: int) -> None:
+        self.cluster.servers[victim].kill9()
+
+    def stop(self, victim: int) -> None:
+        self.cluster.servers[victim].process.signal(signal.SIGSTOP)
+
+    def cut(self, victim: int) -> None:
+        self.machines.link(victim, "down")
+
+    def wake(self, victim: int, cells: list[str], loss: str) -> None:
+        """It was in the middle of its work, and its successors have written since: not a byte of it lands."""
+        self.keep(cells)
+        if loss == "cut":
+            self.machines.link(victim, "up")
+        else:
+            self.cluster.servers[victim].process.signal(signal.SIGCONT)
+        self.cluster.assert_fenced(victim)
+        for name in self.cluster.site.kept:
+            self.cluster.at(name).check_versions_kept(name)
+
+    def keep(self, cells: list[str]) -> None:
+        """Makes a version that must outlive all that follows."""
+        name = self.chance.choice(self.crowd.files_of(cells))
+        site = self.cluster.at(name)
+        site.cli("commit", name).ok()
+        site.keep(name)
+
+
+class Closing(contextlib.ExitStack):
+    """Closes things at the end, the last one first."""
+
+    def __call__(self, thing):
+        return self.enter_context(contextlib.closing(thing))
+
+
+@pytest.fixture
+def closing():
+    with Closing() as stack:
+        yield stack
+
+
+def start_ceph(closing, **options) -> Ceph:
+    if not paths.TEST_ALL:
+        pytest.skip("a Ceph is started with --all only")
+    if missing := missing_packages():
+        pytest.skip(f"there is no Ceph: apt install {' '.join(missing)}")
+    return closing(Ceph(**options)).start()
+
+
+@pytest.mark.limit(300)
+def test_killed_owners_are_followed_by_others(tmp_path, closing):
+    cluster = closing(Cluster(tmp_path)).start()
+    losses = Losses(Crowd(cluster, writers=3, files_each=2), seed=1)
+    for _ in range(3):
+        losses.keep(cluster.cells)
+        losses.one("kill")
+        losses.crowd.await_reads(losses.crowd.read_names())
+    report(losses.done, "takeovers-file")
+    losses.crowd.finish()
+
+
+@pytest.mark.limit(300)
+def test_clocks_apart_change_nothing(tmp_path, closing):
+    """The days of three servers differ, and two of them jump: only monotonic clocks count. Each server has a time of day
+    of its own by a library that is preloaded (programs/clock_shift.c); Ceph and faketime are not needed."""
+    clocks = [JumpingClock(tmp_path / f"clock-{node}") for node in "abc"]
+    clocks[1].jump(DAY_S)
+    clocks[2].jump(-DAY_S)
+    cluster = closing(Cluster(tmp_path, envs=[clock.env for clock in clocks])).start()
+    losses = Losses(Crowd(cluster, writers=3, files_each=1), seed=2)
+    jumped_at = time.monotonic()
+    clocks[0].jump(400 * DAY_S)
+    clocks[1].jump(-400 * DAY_S)
+    # Longer than it takes to give up a server whose beat is not seen.
+    losses.crowd.await_acks(losses.crowd.names, jumped_at + 10)
+    for node, server in zip("abc", cluster.servers):
+        assert "given up" not in server.log(), f"server {node}:\n{server.log_tail()}"
+    losses.one("kill")
+    losses.crowd.finish()
+
+
+@pytest.fixture
+def around(tmp_path, closing):
+    """Three servers on machines of their own, a Ceph and the programs on this one; TLS, as the network asks for it."""
+    if not paths.TEST_ALL:
+        pytest.skip("a Ceph is started with --all only")
+    machines = closing.enter_context(machines_around(3))
+    ceph = start_ceph(closing, address=machines.here)
+    secrets = tmp_path / "secrets"
+    hosts = [word for host in ["127.0.0.1", *machines.addresses] for word in ("--host", host)]
+    run([paths.BIN / "h5mirrord", "init", "--dir", secrets, *hosts], tmp_path, timeout=30).ok()
+    options = {"tls_cert": secrets / "server.pem", "tls_key": secrets / "server.key", "tokens_file": secrets / "tokens"}
+    cluster = closing(Cluster(tmp_path, ceph=ceph, options=options, prefixes=machines.prefixes,
+                              listens=[f"{address}:{PORT}" for address in machines.addresses]))
+    settings = cluster.site.home / ".config" / "h5mirror"
+    settings.mkdir(parents=True, mode=0o700)
+    for name in ("ca.pem", "token"):
+        shutil.copy(secrets / name, settings / name)
+    (settings / "token").chmod(0o600)
+    return cluster.start(), machines
+
+
+@pytest.mark.limit(TAKEOVERS_MAX_S + 300)
+def test_on_ceph_servers_are_killed_stopped_and_cut_off(around):
+    cluster, machines = around
+    crowd = Crowd(cluster, writers=20, files_each=10) if NIGHTLY else Crowd(cluster, writers=3, files_each=3)
+    losses = Losses(crowd, seed=3, machines=machines)
+    began = time.monotonic()
+    for number in range(TAKEOVERS):
+        if time.monotonic() - began > TAKEOVERS_MAX_S:
+            print(f"no more than {number} takeovers in {TAKEOVERS_MAX_S} s")
+            break
+        losses.one(("kill", "stop", "cut")[number % 3])
+        crowd.await_reads(crowd.read_names())
+    figures = report(losses.done, "takeovers-ceph")
+    crowd.finish()
+    if NIGHTLY:
+        assert figures["p50_s"] < TARGET_P50_S and figures["p99_s"] < TARGET_P99_S, figures["count"]
+
+
+def lost_in_ceph(tmp_path, closing, writers=3, files_each=1, **options):
+    """A cluster on a Ceph that can lose an OSD or an MDS, under a crowd."""
+    ceph = start_ceph(closing, **options)
+    cluster = closing(Cluster(tmp_path, ceph=ceph)).start()
+    # Longer than an MDS may be away.
+    return ceph, cluster, Crowd(cluster, writers=writers, files_each=files_each, timeout_s=180)
+
+
+def assert_nobody_was_given_up(cluster: Cluster) -> None:
+    for node, server in zip(cluster.nodes, cluster.servers):
+        assert server.running() and "given up" not in server.log(), f"server {node}:\n{server.log_tail()}"
+
+
+@pytest.mark.limit(300)
+def test_on_ceph_an_osd_that_dies_costs_no_server(tmp_path, closing):
+    ceph, cluster, crowd = lost_in_ceph(tmp_path, closing, osds=3, copies=2)
+    lost_at = time.monotonic()
+    ceph.kill("osd.0")
+    acks = crowd.await_acks(crowd.names, lost_at + 1)
+    print(f"an OSD was killed: all files have an ack {1 + acks[-1]:.1f} s later, slowest flush {crowd.slowest_s:.1f} s")
+    crowd.await_reads(crowd.read_names())
+    assert_nobody_was_given_up(cluster)
+    crowd.finish()
+
+
+@pytest.mark.limit(300)
+@pytest.mark.parametrize("is_haunted", [False, True], ids=["alone", "with a dead client"])
+def test_on_ceph_an_mds_that_dies_costs_no_server(tmp_path, closing, is_haunted):
+    """Its standby waits for the clients of before: for one that has died too, and was not fenced, it waits for long."""
+    ceph, cluster, crowd = lost_in_ceph(tmp_path, closing, mdss=2, mds_grace_s=15)
+    active = next(name for name in ("a", "b") if f"={name}=up:active" in ceph.ask("mds", "stat"))
+    if is_haunted:
+        ceph.leave_a_dead_client()
+    lost_at = time.monotonic()
+    ceph.kill(f"mds.{active}")
+    acks = crowd.await_acks(crowd.names, lost_at + 1, 200)
+    print(f"an MDS was killed: all files have an ack {1 + acks[-1]:.1f} s later, slowest flush {crowd.slowest_s:.1f} s")
+    crowd.await_reads(crowd.read_names())
+    assert_nobody_was_given_up(cluster)
+    crowd.finish()
+
+
+@pytest.mark.limit(300)
+def test_on_ceph_a_full_pool_costs_no_server(tmp_path, closing):
+    """Nothing can be written, beats neither: acks wait, and nobody is given up. Then there is room again."""
+    ceph, cluster, crowd = lost_in_ceph(tmp_path, closing)
+    ceph.fill()
+    time.sleep(10)  # Longer than it takes to give a server up.
+    crowd.look()
+    acked = dict(crowd.acked)
+    assert_nobody_was_given_up(cluster)
+    assert all(time.monotonic() - ended > 5 for _, ended in acked.values()), "flushes are acked on a full Ceph"
+    ceph.make_room()
+    crowd.await_acks(crowd.names, time.monotonic())
+    crowd.await_reads(crowd.read_names())
+    assert_nobody_was_given_up(cluster)
+    crowd.finish()
+
+
+@pytest.mark.limit(300)
+def test_on_ceph_a_frozen_reader_of_a_head_costs_no_server(tmp_path, closing):
+    """It has the head open as a plain file, and gives nothing back. The MDS ends its session after a minute. Until then
+    flushes may wait, those of other files of that cell too."""
+    ceph, cluster, crowd = lost_in_ceph(tmp_path, closing, writers=2, files_each=3)
+    held, others = crowd.names[0], crowd.names[1::2]  # Those of the writer that does not write the held one.
+    with ceph.frozen_reader(held):
+        frozen_at = time.monotonic()
+        acks = crowd.await_acks(others, frozen_at, 200)
+        print(f"a reader of {held} is frozen: the first ack of each other file comes {acks[0]:.1f} to {acks[-1]:.1f} s later")
+        print(f"all files have acks {crowd.await_acks(crowd.names, frozen_at + 5, 200)[-1] + 5:.1f} s later")
+        assert_nobody_was_given_up(cluster)
+    crowd.await_reads(crowd.read_names())
+    crowd.finish()
