@@ -45,6 +45,24 @@ TEST(ServerListTest, EmbeddedIsNotOneOfSeveral) {
   EXPECT_THAT(ProblemOf("a,embedded"), HasSubstr("embedded"));
 }
 
+TEST(ServerListTest, AClusterIsOneMirror) {
+  EXPECT_THAT(ParseServerList("a:1|b:2").servers, ElementsAre("a:1|b:2"));
+  EXPECT_THAT(ParseServerList("a:1 | b:2 , c").servers, ElementsAre("a:1 | b:2", "c"));
+  EXPECT_THAT(ClusterServers("a:1 | b:2"), ElementsAre("a:1", "b:2"));
+  EXPECT_THAT(ClusterServers("node7"), ElementsAre("node7"));
+  EXPECT_THAT(ProblemOf("a|"), HasSubstr("missing beside a '|'"));
+  EXPECT_THAT(ProblemOf("a|b|A:7447"), HasSubstr("A:7447 is there twice"));
+  EXPECT_THAT(ProblemOf("a|embedded"), HasSubstr("embedded is no server of a cluster"));
+  EXPECT_THAT(ProblemOf("a|b,b|c"), HasSubstr("b|c is there twice"));
+}
+
+TEST(ServerListTest, AClusterStaysTheSameAsItGrows) {
+  EXPECT_TRUE(IsSameServer("a|b", "B:7447|c"));
+  EXPECT_TRUE(IsSameServer("a", "c|a"));
+  EXPECT_FALSE(IsSameServer("a|b", "c|d"));
+  EXPECT_EQ(ServerTag("node7|node8"), ServerTag("node7"));
+}
+
 TEST(ServerListTest, ThereIsAMostOfThem) {
   EXPECT_THAT(ProblemOf("a,b,c,d,e,f,g,h"), IsEmpty());
   EXPECT_THAT(ProblemOf("a,b,c,d,e,f,g,h,i"), HasSubstr("at most 8"));

@@ -25,10 +25,10 @@ constexpr char kAbout[] =
     "2h-ago; local, or with Z or +hh:mm) for the newest version at that time.";
 
 void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
-  app.add_option(
-      "--server", flags.client.server,
-      "HOST[:PORT], [IPV6]:PORT, unix:PATH or embedded (default: H5MIRROR_SERVER, then client.toml "
-      "in ~/.config/h5mirror and /etc/h5mirror, then 127.0.0.1:7447)");
+  app.add_option("--server", flags.client.server,
+                 "HOST[:PORT], [IPV6]:PORT, unix:PATH or embedded; of a cluster A|B (default: "
+                 "H5MIRROR_SERVER, then client.toml "
+                 "in ~/.config/h5mirror and /etc/h5mirror, then 127.0.0.1:7447)");
   app.add_option("--ca", flags.client.ca, "PEM file of the CA that signed the server: speak TLS");
   app.add_option("--token", flags.client.token, "the token, as @FILE");
   const auto set_timeout = [&flags](double seconds) {

@@ -30,7 +30,7 @@ constexpr absl::Duration kTlsQuestionMax = absl::Seconds(2);
 
 enum class WindowProbe { kOff, kOn };
 
-grpc::ChannelArguments Arguments(WindowProbe probe) {
+grpc::ChannelArguments Arguments(const ClientOptions& options, WindowProbe probe) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
@@ -47,7 +47,8 @@ grpc::ChannelArguments Arguments(WindowProbe probe) {
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   // Despite its name this is how long one attempt may take, TLS handshake included: a busy server
   // or a far one needs more than the backoff. A refused connection fails at once all the same.
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 5'000);
+  // Where another server of a cluster may be asked, it gets less.
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, options.others.empty() ? 5'000 : 2'000);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 2'000);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetInt(GRPC_ARG_SERVICE_CONFIG_DISABLE_RESOLUTION, 1);
@@ -98,12 +99,12 @@ absl::Status NotConnected(const ClientOptions& options, absl::Duration waited,
 
 std::shared_ptr<grpc::Channel> MakeChannel(const ClientOptions& options) {
   return grpc::CreateCustomChannel(options.target, Credentials(options),
-                                   Arguments(WindowProbe::kOff));
+                                   Arguments(options, WindowProbe::kOff));
 }
 
 std::shared_ptr<grpc::Channel> MakeReadingChannel(const ClientOptions& options) {
   return grpc::CreateCustomChannel(options.target, Credentials(options),
-                                   Arguments(WindowProbe::kOn));
+                                   Arguments(options, WindowProbe::kOn));
 }
 
 std::string CredentialNow(const ClientOptions& options) {
@@ -128,16 +129,20 @@ absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,
   H5M_RETURN_IF_ERROR(CheckMayOpenSocket(options));  // No wait gives a right.
   const absl::Time start = absl::Now();
   const absl::Time deadline = start + timeout;
-  absl::Time next_look = std::min(deadline, start + refused_max);
+  // A look while it connects may become a call that the server refuses, so without a wait there is
+  // none but after a failure.
+  const bool waits = refused_max > absl::ZeroDuration();
+  absl::Time next_look = waits ? std::min(deadline, start + refused_max) : deadline;
   bool has_failed = false;
   while (true) {
     const grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
     if (state == GRPC_CHANNEL_READY) return absl::OkStatus();
     // A server that is away may come back; TLS on one side alone stays so.
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && !std::exchange(has_failed, true)) {
-      const auto mismatch =
-          FindTlsMismatch(options, LastError(channel), std::min(timeout, kTlsQuestionMax));
+      const std::string error = LastError(channel);
+      const auto mismatch = FindTlsMismatch(options, error, std::min(timeout, kTlsQuestionMax));
       if (mismatch) return absl::UnavailableError(*mismatch);
+      if (!waits && IsRefusal(error)) return NotConnected(options, absl::Now() - start, error);
     }
     if (channel.WaitForStateChange(state, absl::ToChronoTime(next_look))) continue;
     const std::string error = LastError(channel);

@@ -5,6 +5,8 @@
 
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
+#include "rpc/cluster_client.h"
+#include "rpc/elsewhere.h"
 #include "rpc/mirror_stream.h"
 #include "rpc/reading_channel.h"
 #include "rpc/status.h"
@@ -327,8 +329,8 @@ class ClientImpl final : public Client {
       response.Clear();
       status = CallOnce(stub, method, request, deadline, response);
     }
-    if (absl::IsUnavailable(status) && repeat == Repeat::kOnceIfUnavailable &&
-        Reconnect(deadline)) {
+    const bool is_lost = absl::IsUnavailable(status) && !ElsewhereOf(status).has_value();
+    if (is_lost && repeat == Repeat::kOnceIfUnavailable && Reconnect(deadline)) {
       response.Clear();
       status = CallOnce(stub, method, request, deadline, response);
     }
@@ -422,21 +424,29 @@ class ClientImpl final : public Client {
   const std::unique_ptr<v1::Server::Stub> server_;
 };
 
+using MakeOne = std::shared_ptr<grpc::Channel> (*)(const ClientOptions& options);
+
+template <MakeOne make>
+absl::StatusOr<std::unique_ptr<Client>> ConnectBy(const ClientOptions& server,
+                                                  absl::Duration timeout,
+                                                  absl::Duration refused_max) {
+  std::shared_ptr<grpc::Channel> channel = make(server);
+  H5M_RETURN_IF_ERROR(WaitConnected(*channel, server, timeout, refused_max));
+  return std::make_unique<ClientImpl>(server, std::move(channel));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options,
                                                         absl::Duration connect_timeout,
                                                         absl::Duration refused_max) {
-  std::shared_ptr<grpc::Channel> channel = MakeChannel(options);
-  H5M_RETURN_IF_ERROR(WaitConnected(*channel, options, connect_timeout, refused_max));
-  return std::make_unique<ClientImpl>(options, std::move(channel));
+  return ConnectToCluster(options, ConnectBy<MakeChannel>, connect_timeout, refused_max);
 }
 
 absl::StatusOr<std::unique_ptr<Client>> ConnectToRead(const ClientOptions& options,
                                                       absl::Duration connect_timeout) {
-  std::shared_ptr<grpc::Channel> channel = MakeReadingChannel(options);
-  H5M_RETURN_IF_ERROR(WaitConnected(*channel, options, connect_timeout));
-  return std::make_unique<ClientImpl>(options, std::move(channel));
+  return ConnectToCluster(options, ConnectBy<MakeReadingChannel>, connect_timeout,
+                          absl::InfiniteDuration());
 }
 
 }  // namespace h5mirror::rpc

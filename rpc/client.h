@@ -50,6 +50,9 @@ class FollowStream {
   virtual bool HasNewCredential() { return false; }
 };
 
+// Of a server, or of a cluster: each call goes to the server that has its file, and to another one
+// where that one is lost (rpc/cluster_client.h).
+//
 // Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in their errors.
 // Idempotent calls are retried once after kUnavailable, and all once with a new credential of
 // munge, if that one was refused. A call that is refused as its caller asks too often is made

@@ -53,7 +53,8 @@ absl::StatusOr<MergedSettings> Merge(const ClientSettings& settings,
   return merged;
 }
 
-// The server of `text` that is asked: the first of a list, which only files may have.
+// The server of `text` that is asked, or its cluster: the first of a list, which only files may
+// have.
 absl::StatusOr<std::string> ChooseServer(const std::string& text, const ClientSettings& settings) {
   const ServerList list = ParseServerList(text);
   if (!list.problem.empty()) {
@@ -66,13 +67,35 @@ absl::StatusOr<std::string> ChooseServer(const std::string& text, const ClientSe
   return list.servers[0];
 }
 
+// The token of a login at one of the servers of `cluster`. Unset: there is none in `directory`.
+std::optional<std::string> FindLogin(const std::filesystem::path& directory,
+                                     const std::string& cluster) {
+  for (const std::string& server : ClusterServers(cluster)) {
+    const std::filesystem::path login = LoginToken(directory, server);
+    if (IsOursToRead(login)) return "@" + login.native();
+  }
+  return std::nullopt;
+}
+
 // The token of the most important directory that has one: of a login at `server`, or its other one.
 void FindToken(const std::string& server, absl::Span<const std::filesystem::path> directories,
                MergedSettings* merged) {
   for (size_t i = 0; i < directories.size() && !merged->token; ++i) {
-    const std::filesystem::path login = LoginToken(directories[i], server);
-    merged->token = IsOursToRead(login) ? "@" + login.native() : merged->tokens[i];
+    merged->token = FindLogin(directories[i], server);
+    if (!merged->token) merged->token = merged->tokens[i];
   }
+}
+
+absl::Status SetAddresses(ClientOptions* options) {
+  const std::vector<std::string> servers = ClusterServers(options->server);
+  H5M_ASSIGN_OR_RETURN(const ServerAddress first, ParseServerAddress(servers.front()));
+  options->target = first.target;
+  options->loopback = first.loopback;
+  for (size_t i = 1; i < servers.size(); ++i) {
+    H5M_ASSIGN_OR_RETURN(options->others.emplace_back(), ParseServerAddress(servers[i]));
+    options->loopback = options->loopback && options->others.back().loopback;
+  }
+  return absl::OkStatus();
 }
 
 // A program that is not ours waits so long for munged when it opens a file.
@@ -127,9 +150,7 @@ absl::StatusOr<ClientOptions> ResolveClientOptionsIn(
   if (merged.server) {
     H5M_ASSIGN_OR_RETURN(options.server, ChooseServer(*merged.server, settings));
   }
-  H5M_ASSIGN_OR_RETURN(ServerAddress address, ParseServerAddress(options.server));
-  options.target = std::move(address.target);
-  options.loopback = address.loopback;
+  H5M_RETURN_IF_ERROR(SetAddresses(&options));
   options.root = merged.root.value_or("");
   FindToken(options.server, directories, &merged);
   H5M_RETURN_IF_ERROR(ReadCredentials(merged, settings.may_miss_munge, &options));

@@ -220,6 +220,28 @@ TEST_F(ClientOptionsTest, NamedFilesMustBeThereAndHoldWhatTheyShould) {
               {.server = {}, .ca = {}, .token = "a b"});
 }
 
+TEST_F(ClientOptionsTest, ServersOfOneClusterAreKeptTogether) {
+  const auto options = Resolve({.server = "127.0.0.1:1 | [::1]:2|localhost:3"});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->target, "dns:///127.0.0.1:1");
+  ASSERT_EQ(options->others.size(), 2u);
+  EXPECT_EQ(options->others[1].target, "dns:///localhost:3");
+  EXPECT_TRUE(options->loopback);
+  EXPECT_FALSE(Resolve({.server = "127.0.0.1:1|node7"})->loopback);
+  Write(user_ / "client.toml", "server = ['one:1|two:2', 'three']");
+  EXPECT_EQ(Resolve()->server, "one:1|two:2");
+  ExpectError(absl::StatusCode::kInvalidArgument, "missing beside a '|'", {.server = "one|"});
+  ExpectError(absl::StatusCode::kInvalidArgument, "one:x", {.server = "two|one:x"});
+}
+
+TEST_F(ClientOptionsTest, ATokenGoesToAllServersOfAClusterOrToNone) {
+  ExpectError(absl::StatusCode::kInvalidArgument, "in plain text",
+              {.server = "127.0.0.1:1|node7", .ca = {}, .token = "secret"});
+  std::filesystem::create_directory(user_ / "tokens");
+  Write(LoginToken(user_, "127.0.0.1:2"), "login\n");
+  EXPECT_EQ(Resolve({.server = "127.0.0.1:1|127.0.0.1:2"})->token, "login");
+}
+
 TEST_F(ClientOptionsTest, ALoginAtTheServerGoesBeforeTheOtherToken) {
   std::filesystem::create_directory(user_ / "tokens");
   Write(user_ / "token", "other");

@@ -43,7 +43,7 @@ Agent::~Agent() {
 
 absl::StatusOr<Upstream*> Agent::FindServer(const std::string& target) {
   for (const auto& server : servers_) {
-    if (server->options().target == target) return server.get();
+    if (server->Has(target)) return server.get();
   }
   return absl::FailedPreconditionError(
       StrCat("h5mirror-agent is not set up for ", target.empty() ? "no server" : target,

@@ -1,5 +1,7 @@
 #include "swmr_agent/upstream.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -31,28 +33,57 @@ absl::StatusOr<rpc::Client*> Upstream::client() {
   return client_.get();
 }
 
-absl::StatusOr<v1::CheckReaderResponse> Upstream::CheckReader(
-    const v1::CheckReaderRequest& request) {
-  v1::Agents::Stub* stub;
-  {
-    absl::MutexLock lock(&agents_mutex_);
-    if (agents_ == nullptr) agents_ = v1::Agents::NewStub(rpc::MakeChannel(options_));
-    stub = agents_.get();
-  }
-  std::string shown;
-  absl::StatusOr<v1::CheckReaderResponse> answer = Ask(*stub, request, shown);
-  if (!rpc::RenewCredential(options_, shown, answer.status())) return answer;
-  return Ask(*stub, request, shown);
+bool Upstream::Has(std::string_view target) const {
+  const auto is_it = [&](const rpc::ServerAddress& other) { return other.target == target; };
+  return options_.target == target ||
+         std::any_of(options_.others.begin(), options_.others.end(), is_it);
 }
 
-absl::StatusOr<v1::CheckReaderResponse> Upstream::Ask(v1::Agents::Stub& stub,
+Upstream::Agents Upstream::AgentsAt(const rpc::ClientOptions& server) {
+  absl::MutexLock lock(&agents_mutex_);
+  if (agents_.size() == kStubsMax && !agents_.contains(server.target)) agents_.clear();
+  Agents& agents = agents_[server.target];
+  if (agents == nullptr) agents = v1::Agents::NewStub(rpc::MakeChannel(server));
+  return agents;
+}
+
+absl::StatusOr<v1::CheckReaderResponse> Upstream::CheckReader(
+    const v1::CheckReaderRequest& request) {
+  const absl::Time deadline = absl::Now() + kCheckWait;
+  agents_mutex_.Lock();
+  rpc::ServerWalk walk(options_, owners_.Find(options_, request.name()), deadline);
+  agents_mutex_.Unlock();
+  for (;;) {
+    const rpc::ClientOptions server = walk.Server();
+    const Agents stub = AgentsAt(server);
+    // Of several servers, one that is away leaves time for another.
+    const absl::Duration wait = walk.has_others() ? kCheckWait / 3 : kCheckWait;
+    const absl::Time until = std::min(deadline, absl::Now() + wait);
+    std::string shown;
+    absl::StatusOr<v1::CheckReaderResponse> answer = Ask(server, *stub, request, until, shown);
+    if (rpc::RenewCredential(server, shown, answer.status())) {
+      answer = Ask(server, *stub, request, until, shown);
+    }
+    {
+      absl::MutexLock lock(&agents_mutex_);
+      owners_.OnEnd(options_, server, answer.status());
+    }
+    const std::optional<absl::Duration> pause = walk.Next(answer.status(), absl::Now());
+    if (answer.ok()) return answer;
+    if (!pause) return walk.error();
+    absl::SleepFor(*pause);
+  }
+}
+
+absl::StatusOr<v1::CheckReaderResponse> Upstream::Ask(const rpc::ClientOptions& server,
+                                                      v1::Agents::Stub& stub,
                                                       const v1::CheckReaderRequest& request,
-                                                      std::string& shown) {
+                                                      absl::Time deadline, std::string& shown) {
   grpc::ClientContext context;
-  shown = rpc::Authorize(options_, context);
+  shown = rpc::Authorize(server, context);
   // The first call comes before there is a connection.
   context.set_wait_for_ready(true);
-  context.set_deadline(absl::ToChronoTime(absl::Now() + kCheckWait));
+  context.set_deadline(absl::ToChronoTime(deadline));
   v1::CheckReaderResponse response;
   const grpc::Status status = stub.CheckReader(&context, request, &response);
   if (!status.ok()) return rpc::FromGrpc(status);

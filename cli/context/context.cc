@@ -25,6 +25,15 @@ std::string CommandWith(const std::string& server, const std::vector<std::string
   return command;
 }
 
+// Whether each server of `cluster` is one of `own`. One that is not is not asked.
+bool HasAllServers(const std::vector<std::string>& own, const std::string& cluster) {
+  const std::vector<std::string> servers = ClusterServers(cluster);
+  return std::all_of(servers.begin(), servers.end(), [&](const std::string& server) {
+    return std::any_of(own.begin(), own.end(),
+                       [&](const std::string& each) { return IsSameServer(each, server); });
+  });
+}
+
 }  // namespace
 
 absl::StatusOr<rpc::ClientOptions> Context::Resolve(const rpc::ClientSettings& settings) const {
@@ -52,12 +61,11 @@ absl::StatusOr<rpc::ClientOptions> Context::Options(const FileArg& file) const {
 // A user with the right to write beside a file could make its record name a server that collects
 // tokens and data.
 absl::Status Context::CheckOwnServer(const FileArg& file) const {
-  const auto is_this = [&](const std::string& own) { return IsSameServer(own, file.server); };
   const std::vector<std::string>& more = flags_.own_servers;
-  if (std::any_of(more.begin(), more.end(), is_this)) return absl::OkStatus();
+  if (HasAllServers(more, file.server)) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(std::vector<std::string> own, rpc::ConfiguredServers());
-  if (std::any_of(own.begin(), own.end(), is_this)) return absl::OkStatus();
   own.insert(own.end(), more.begin(), more.end());
+  if (HasAllServers(own, file.server)) return absl::OkStatus();
   std::string way_out = "--server ADDRESS goes where you say";
   const bool is_address = rpc::ParseServerAddress(file.server).ok() && file.server[0] != '-';
   if (is_address && !flags_.arguments.empty()) {

@@ -20,6 +20,7 @@
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "rpc/agent_socket.h"
 #include "rpc/channel.h"
+#include "rpc/elsewhere.h"
 #include "rpc/frame_codec.h"
 #include "rpc/mirror_stream.h"
 #include "rpc/reading_channel.h"
@@ -54,8 +55,14 @@ absl::Duration AnswerTimeout(uint64_t bytes, absl::Duration took, absl::Duration
 
 absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
 
+bool IsAway(const absl::Status& status) {
+  if (absl::IsDeadlineExceeded(status)) return true;
+  return absl::IsUnavailable(status) && !rpc::ElsewhereOf(status).has_value();
+}
+
 // The connection broke, or the server has all of its threads at work for others just now.
 bool IsPassing(const absl::Status& status) {
+  if (rpc::ElsewhereOf(status).has_value()) return false;
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
@@ -248,7 +255,7 @@ void ReaderCalls::End(const Route& route, const absl::Status& status) {
   absl::MutexLock lock(&mutex_);
   --calls_;
   Peer& peer = peers_[Engine::KeyOf(route.options)];
-  const bool away = absl::IsDeadlineExceeded(status) || absl::IsUnavailable(status);
+  const bool away = IsAway(status);
   peer.suspect_until = away ? absl::Now() + Engine::kSuspectFor : absl::InfinitePast();
   if (away) peer.channel.reset();  // The next call connects afresh, without gRPC's back-off.
 }
@@ -295,7 +302,7 @@ absl::Status ReaderCalls::SendPartOnce(const Route& route, absl::Duration timeou
 
 absl::Status ReaderCalls::SendPart(const ReaderServer& server, const PartOfCut& part,
                                    absl::Duration timeout) {
-  Route route{server, "", nullptr};
+  Route route{server};
   H5M_RETURN_IF_ERROR(Begin(&route, &timeout));
   absl::Time deadline = absl::Now() + timeout;
   const absl::Status status = SendPartOnce(route, timeout, part, &deadline);
@@ -322,21 +329,52 @@ bool ReaderCalls::RunAtAgent(Route route, absl::Duration timeout, Attempt attemp
   return status.ok();
 }
 
-absl::Status ReaderCalls::Run(const ReaderServer& server, absl::Duration timeout, Attempt attempt) {
+absl::Status ReaderCalls::Run(const Target& target, Attempt attempt) {
   Route agent;
-  if (FindAgent(server, &agent) && RunAtAgent(std::move(agent), timeout, attempt)) {
+  if (FindAgent(target.server, &agent) && RunAtAgent(std::move(agent), target.timeout, attempt)) {
     return absl::OkStatus();
   }
-  return RunAt({server, "", nullptr}, timeout, attempt);
+  return RunAtServers(target, attempt);
 }
 
-absl::Status ReaderCalls::RunOnce(const ReaderServer& server, absl::Duration timeout,
-                                  Attempt attempt) {
+rpc::ServerRoute ReaderCalls::RouteTo(const Target& target) {
+  absl::MutexLock lock(&mutex_);
+  return owners_.Find(target.server, target.name);
+}
+
+absl::Status ReaderCalls::RunAtServers(const Target& target, Attempt attempt) {
+  absl::Time deadline = absl::Now() + target.timeout;
+  rpc::ServerWalk walk(target.server, RouteTo(target), deadline);
+  for (;;) {
+    const rpc::ClientOptions server = walk.Server();
+    absl::Duration timeout = std::max(deadline - absl::Now(), absl::ZeroDuration());
+    const bool has_others = walk.has_others();
+    if (has_others && target.gives_way_in == nullptr) {
+      timeout = std::min(timeout, rpc::ServerWalk::kHungAfter);
+    }
+    absl::Time late = absl::Now() + timeout;
+    const absl::Time before = late;
+    const absl::Status status = RunAt({.options = server, .gives_way_in = target.gives_way_in},
+                                      timeout, has_others, &late, attempt);
+    if (late != before) deadline = std::max(deadline, late);
+    walk.Extend(deadline);
+    {
+      absl::MutexLock lock(&mutex_);
+      owners_.OnEnd(target.server, server, status);
+    }
+    const std::optional<absl::Duration> pause = walk.Next(status, absl::Now());
+    if (!pause) return walk.error();
+    absl::SleepFor(*pause);
+  }
+}
+
+absl::Status ReaderCalls::RunOnce(const Target& target, Attempt attempt) {
+  absl::Duration timeout = target.timeout;
   Route route;
-  if (FindAgent(server, &route)) {
+  if (FindAgent(target.server, &route)) {
     timeout = std::min(timeout, kAgentTimeout);
   } else {
-    route = {server, "", nullptr};
+    route = {.options = RouteTo(target).Apply(target.server)};
   }
   H5M_RETURN_IF_ERROR(Begin(&route, &timeout));
   absl::Time deadline = absl::Now() + timeout;
@@ -359,35 +397,47 @@ absl::Status ReaderCalls::Try(const Route& route, absl::Time* deadline, Attempt 
   return attempt(route, deadline);
 }
 
-absl::Status ReaderCalls::RunAt(Route route, absl::Duration timeout, Attempt attempt) {
-  H5M_RETURN_IF_ERROR(Begin(&route, &timeout));
-  absl::Time deadline = absl::Now() + timeout;
-  absl::Status status = Try(route, &deadline, attempt);
-  absl::Status connected;
-  absl::Duration pause = kPause;
-  while (IsPassing(status) && absl::Now() < deadline && connected.ok()) {
-    if (absl::IsResourceExhausted(status)) {
-      absl::SleepFor(std::min(pause, deadline - absl::Now()));
-      pause = std::min(2 * pause, kPauseMax);
-    }
-    connected = rpc::WaitConnected(*route.channel, route.options, deadline - absl::Now());
-    if (!connected.ok()) break;
-    status = Try(route, &deadline, attempt);
-    if (absl::IsUnavailable(status)) absl::SleepFor(kPause);
+absl::Status ReaderCalls::RunAt(Route route, absl::Duration timeout, bool has_others,
+                                absl::Time* deadline, Attempt attempt) {
+  absl::Duration shorter = timeout;
+  H5M_RETURN_IF_ERROR(Begin(&route, &shorter));
+  *deadline -= timeout - shorter;
+  absl::Status status;
+  if (has_others) {
+    const absl::Duration wait = std::min(shorter, rpc::ServerWalk::kConnectMax);
+    status = rpc::WaitConnected(*route.channel, route.options, wait, absl::ZeroDuration());
   }
+  if (status.ok()) status = TryUntil(route, has_others, deadline, attempt);
   route.channel.reset();
   End(route, status);
-  if (!connected.ok()) return connected;
-  if (!absl::IsDeadlineExceeded(status)) return rpc::NameServer(route.options, status);
+  if (!absl::IsDeadlineExceeded(status)) return status;
   return absl::DeadlineExceededError(
-      absl::StrCat("no answer from ", route.options.server, " within ", HumanDuration(timeout)));
+      absl::StrCat("no answer from ", route.options.server, " within ", HumanDuration(shorter)));
+}
+
+absl::Status ReaderCalls::TryUntil(const Route& route, bool has_others, absl::Time* deadline,
+                                   Attempt attempt) {
+  absl::Status status = Try(route, deadline, attempt);
+  absl::Duration pause = kPause;
+  while (IsPassing(status) && absl::Now() < *deadline) {
+    if (has_others && absl::IsUnavailable(status)) break;
+    if (absl::IsResourceExhausted(status)) {
+      absl::SleepFor(std::min(pause, *deadline - absl::Now()));
+      pause = std::min(2 * pause, kPauseMax);
+    }
+    H5M_RETURN_IF_ERROR(rpc::WaitConnected(*route.channel, route.options, *deadline - absl::Now()));
+    status = Try(route, deadline, attempt);
+    if (absl::IsUnavailable(status)) absl::SleepFor(kPause);
+  }
+  return rpc::NameServer(route.options, status);
 }
 
 absl::StatusOr<v1::Version> ReaderCalls::FindVersion(const ReaderServer& server,
                                                      const v1::FindVersionRequest& request,
                                                      absl::Duration timeout) {
   v1::FindVersionResponse response;
-  H5M_RETURN_IF_ERROR(Run(server, timeout, [&](const Route& route, absl::Time* deadline) {
+  const Target target{server, request.name(), timeout};
+  H5M_RETURN_IF_ERROR(Run(target, [&](const Route& route, absl::Time* deadline) {
     return AskOnce<v1::Versions>(route, &v1::Versions::Stub::AsyncFindVersion, request, *deadline,
                                  &response);
   }));
@@ -403,7 +453,9 @@ absl::Status ReaderCalls::ReadVersion(const ReaderServer& server, v1::ReadVersio
         route, timeout, &v1::Versions::Stub::AsyncReadVersion, &request, &whole, deadline, sink,
         canceller);
   };
-  return canceller == nullptr ? Run(server, timeout, read) : RunOnce(server, timeout, read);
+  const std::string name = request.name();
+  const Target target{server, name, timeout};
+  return canceller == nullptr ? Run(target, read) : RunOnce(target, read);
 }
 
 absl::Status ReaderCalls::ReadSnapshot(const ReaderServer& server, v1::ReadSnapshotRequest request,
@@ -415,14 +467,17 @@ absl::Status ReaderCalls::ReadSnapshot(const ReaderServer& server, v1::ReadSnaps
         route, timeout, &v1::Snapshots::Stub::AsyncReadSnapshot, &request, &whole, deadline, sink,
         canceller);
   };
-  return canceller == nullptr ? Run(server, timeout, read) : RunOnce(server, timeout, read);
+  const std::string name = request.name();
+  const Target target{server, name, timeout};
+  return canceller == nullptr ? Run(target, read) : RunOnce(target, read);
 }
 
 absl::Status ReaderCalls::CloseSnapshot(const ReaderServer& server,
                                         const v1::CloseSnapshotRequest& request,
                                         absl::Duration timeout) {
   v1::CloseSnapshotResponse response;
-  return Run(server, timeout, [&](const Route& route, absl::Time* deadline) {
+  const Target target{server, request.name(), timeout};
+  return Run(target, [&](const Route& route, absl::Time* deadline) {
     return AskOnce<v1::Snapshots>(route, &v1::Snapshots::Stub::AsyncCloseSnapshot, request,
                                   *deadline, &response);
   });
@@ -436,11 +491,11 @@ absl::StatusOr<v1::WaitForCutResponse> ReaderCalls::WaitForCut(const ReaderServe
   for (;;) {
     const uint64_t forks = ForksBegun();
     const absl::Status status =
-        RunAt({server, "", nullptr, this}, until - absl::Now(),
-              [&](const Route& route, absl::Time* deadline) {
-                return AskOnce<v1::Snapshots>(route, &v1::Snapshots::Stub::AsyncWaitForCut, request,
-                                              *deadline, &response);
-              });
+        RunAtServers({server, request.name(), until - absl::Now(), this},
+                     [&](const Route& route, absl::Time* deadline) {
+                       return AskOnce<v1::Snapshots>(route, &v1::Snapshots::Stub::AsyncWaitForCut,
+                                                     request, *deadline, &response);
+                     });
     if (absl::IsCancelled(status) && ForksBegun() != forks) continue;
     H5M_RETURN_IF_ERROR(status);
     return response;
@@ -454,12 +509,12 @@ absl::StatusOr<v1::Version> ReaderCalls::DigestFile(const rpc::ClientOptions& se
   ReaderServer only;
   static_cast<rpc::ClientOptions&>(only) = server;
   bool begun = false;
-  H5M_RETURN_IF_ERROR(
-      RunAt({only, "", nullptr}, timeout, [&](const Route& route, absl::Time* deadline) {
-        const absl::Status status = DigestOnce(route, timeout, request, deadline, blocks, &begun);
-        // It would begin again with the first block.
-        return begun && IsPassing(status) ? absl::AbortedError(status.message()) : status;
-      }));
+  const Target target{only, request.name(), timeout};
+  H5M_RETURN_IF_ERROR(RunAtServers(target, [&](const Route& route, absl::Time* deadline) {
+    const absl::Status status = DigestOnce(route, timeout, request, deadline, blocks, &begun);
+    // It would begin again with the first block.
+    return begun && IsPassing(status) ? absl::AbortedError(status.message()) : status;
+  }));
   return blocks.Finish();
 }
 

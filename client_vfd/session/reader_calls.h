@@ -1,6 +1,7 @@
 // Calls of readers to their servers, through h5mirror-agent where one runs on this host. If the
 // agent fails or is late, the server is asked at once, also in the middle of a range, and the agent
-// is left alone for some seconds.
+// is left alone for some seconds. In a cluster the server that has the file is asked
+// (rpc/server_route.h).
 //
 // The thread that waits for an answer drives its call, on a completion queue of the call's own, and
 // cancels it at the deadline. Between two calls only read-ahead is in flight, by a thread of its
@@ -32,6 +33,7 @@
 #include "rpc/block_cache.h"
 #include "rpc/digest_blocks.h"
 #include "rpc/read_ahead.h"
+#include "rpc/server_route.h"
 
 namespace h5mirror::vfd {
 
@@ -41,8 +43,8 @@ class ReaderCalls {
   static ReaderCalls& Get();
 
   // Each waits at most `timeout` without an answer, or 300 ms if the server has just failed to
-  // answer in time. Connects again meanwhile if the connection broke. Errors name the server; an
-  // error of the agent is never returned.
+  // answer in time. Connects again meanwhile if the connection broke. Errors name the server, or
+  // all of the cluster that were asked; an error of the agent is never returned.
   absl::StatusOr<v1::Version> FindVersion(const ReaderServer& server,
                                           const v1::FindVersionRequest& request,
                                           absl::Duration timeout);
@@ -108,9 +110,16 @@ class ReaderCalls {
   // The target of one call.
   struct Route {
     rpc::ClientOptions options;
-    std::string for_server;  // at an agent: the server that it is to read from
-    std::shared_ptr<grpc::Channel> channel;
+    std::string for_server = {};  // at an agent: the server that it is to read from
+    std::shared_ptr<grpc::Channel> channel = nullptr;
     ReaderCalls* gives_way_in = nullptr;  // set: a fork cancels the call
+  };
+  // One call: the server, or its cluster, and the file.
+  struct Target {
+    const ReaderServer& server;
+    const std::string& name;
+    absl::Duration timeout;
+    ReaderCalls* gives_way_in = nullptr;  // as in Route; the server may be silent for long, too
   };
   // One attempt of a call. Moves `*deadline` when a message comes.
   using Attempt = absl::FunctionRef<absl::Status(const Route& route, absl::Time* deadline)>;
@@ -122,16 +131,23 @@ class ReaderCalls {
   static absl::Status Try(const Route& route, absl::Time* deadline, Attempt attempt);
 
   // Makes the call at the agent, where there is one; if there is none or it fails, at the server.
-  absl::Status Run(const ReaderServer& server, absl::Duration timeout, Attempt attempt);
-  absl::Status RunAt(Route route, absl::Duration timeout, Attempt attempt);
+  absl::Status Run(const Target& target, Attempt attempt);
+  // At the server, or at those of its cluster, one after the other.
+  absl::Status RunAtServers(const Target& target, Attempt attempt);
+  // At one server. Tries again until `*deadline`, unless there are `others` to ask.
+  absl::Status RunAt(Route route, absl::Duration timeout, bool has_others, absl::Time* deadline,
+                     Attempt attempt);
+  absl::Status TryUntil(const Route& route, bool has_others, absl::Time* deadline, Attempt attempt);
   // The same, in one attempt, without a note about the server's state.
-  absl::Status RunOnce(const ReaderServer& server, absl::Duration timeout, Attempt attempt);
+  absl::Status RunOnce(const Target& target, Attempt attempt);
   // Finds the agent for `server`. False: there is none, or it failed a moment ago.
   bool FindAgent(const ReaderServer& server, Route* route);
   // One attempt at the agent. False: ask the server.
   bool RunAtAgent(Route route, absl::Duration timeout, Attempt attempt);
   absl::Status Begin(Route* route, absl::Duration* timeout);
-  // Notes the result of a call. kUnavailable, kDeadlineExceeded: the peer is away.
+  rpc::ServerRoute RouteTo(const Target& target);
+  // Notes the result of a call. kUnavailable, kDeadlineExceeded: the peer is away, unless it named
+  // another one.
   void End(const Route& route, const absl::Status& status);
 
   template <typename Service, typename Method, typename Request, typename Response>
@@ -153,6 +169,7 @@ class ReaderCalls {
 
   absl::Mutex mutex_;
   std::map<std::string, Peer> peers_ ABSL_GUARDED_BY(mutex_);
+  rpc::OwnerCache owners_ ABSL_GUARDED_BY(mutex_);
   std::weak_ptr<rpc::BlockCache> cache_ ABSL_GUARDED_BY(mutex_);
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   // The calls of them that a fork cancels.

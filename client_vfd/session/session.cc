@@ -273,7 +273,7 @@ void Session::GoBehind(const std::string& why, bool quiet) {
 }
 
 void Session::CutOff(const std::string& why) {
-  owner_.Forget();  // It may have been given up meanwhile.
+  route_.OnLost(config_.server);  // It may have been given up meanwhile.
   link_.Cancel();
   LoseStream(why, Retry::kNever);
   host_.Wake(this);

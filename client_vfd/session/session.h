@@ -101,7 +101,6 @@
 #include "client_vfd/session/child_writes.h"
 #include "client_vfd/session/file_reader.h"
 #include "client_vfd/session/outbox.h"
-#include "client_vfd/session/owner_target.h"
 #include "client_vfd/session/session_host.h"
 #include "client_vfd/session/session_record.h"
 #include "client_vfd/session/state/closing.h"
@@ -125,6 +124,7 @@
 #include "client_vfd/session/stream.h"
 #include "rpc/channel.h"
 #include "rpc/client_options.h"
+#include "rpc/server_route.h"
 
 namespace h5mirror::vfd {
 
@@ -450,7 +450,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   bool waits_for_token_ ABSL_GUARDED_BY(mutex_) = false;  // the server has refused that one
   // The first credential of munge that was refused since a server has taken a stream.
   std::optional<std::string> refused_credential_ ABSL_GUARDED_BY(mutex_);
-  OwnerTarget owner_ ABSL_GUARDED_BY(mutex_);  // the server of the cluster that has the file
+  rpc::ServerRoute route_ ABSL_GUARDED_BY(mutex_);  // to the server of the cluster
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
   SessionRecord record_ ABSL_GUARDED_BY(mutex_);

@@ -205,8 +205,8 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   link_.OnOpened();
   parts_.OnOpened(
       opened.token(), opened.takes_parts(),
-      owner_.is_configured() ? StreamParts::Server::kConfigured : StreamParts::Server::kElsewhere);
-  owner_.OnOpened();
+      route_.is_first() ? StreamParts::Server::kConfigured : StreamParts::Server::kElsewhere);
+  route_.OnAnswer();
   refused_credential_.reset();
   standing_.OnOpened();
   progress_.OnOpened(host_.Now());
@@ -316,7 +316,7 @@ void Session::OnEnded(const absl::Status& status) {
   if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) return;
   if (link_.answer() == Link::Answer::kUnknownFile) return BeginAsNewFile();
   if (FollowElsewhere(status)) return;
-  const auto mismatch = link_.ever_opened() ? std::nullopt : TlsInTheWay(config_.server, status);
+  const auto mismatch = link_.ever_opened() ? std::nullopt : TlsInTheWay(ServerNow(), status);
   if (mismatch) {
     link_.Refuse();
     return LoseStream(*mismatch, Retry::kNever);
@@ -354,7 +354,7 @@ bool Session::FollowElsewhere(const absl::Status& status) {
   if (!elsewhere.has_value()) return false;
   rpc::ClientOptions server = config_.server;
   server.token = token_;
-  if (!owner_.Follow(server, elsewhere->address)) return false;
+  if (!route_.Follow(server, elsewhere->address)) return false;
   Notify("redirected", absl::StrCat(config_.real_path, ": ", status.message()), false);
   if (!link_.ever_opened() && standing_.is_connecting() && queue_.TakeBack()) {
     link_.RetryAt(host_.Now());
@@ -374,7 +374,7 @@ void Session::NoteFailure(const absl::Status& status) {
     link_.OnFull();
   } else if (status.code() == absl::StatusCode::kUnavailable) {
     host_.DropChannel(ServerNow());
-    owner_.Forget();
+    route_.OnLost(config_.server);
   }
 }
 
@@ -394,7 +394,7 @@ bool Session::AwaitsCredential(const absl::Status& status) {
 rpc::ClientOptions Session::ServerNow() const {
   rpc::ClientOptions server = config_.server;
   server.token = token_;
-  return owner_.Apply(std::move(server));
+  return route_.Apply(std::move(server));
 }
 
 bool Session::TakeNewToken() {
@@ -426,9 +426,10 @@ void Session::BeginAsNewFile() {
 // A connection that fails before a barrier was sent on it, as a TLS handshake on a machine under
 // load may, costs no more than another attempt.
 bool Session::TryFirstAgain(const absl::Status& status) {
-  // Nobody listens: that is an answer.
-  const bool refused = absl::StrContains(status.message(), "Connection refused") ||
-                       absl::StrContains(status.message(), "No such file");
+  const bool has_more = route_.HasUntried(config_.server);
+  // Nobody listens: that is an answer, unless another server of the cluster may have one.
+  const bool refused = !has_more && (absl::StrContains(status.message(), "Connection refused") ||
+                                     absl::StrContains(status.message(), "No such file"));
   if (link_.ever_opened() || link_.answer() == Link::Answer::kBusy || refused ||
       status.code() != absl::StatusCode::kUnavailable || !standing_.is_connecting() ||
       host_.Now() - program_clock_.begin_time() > config_.timeout - Link::kRetryEvery ||
@@ -436,8 +437,8 @@ bool Session::TryFirstAgain(const absl::Status& status) {
     return false;
   }
   host_.DropChannel(ServerNow());
-  owner_.Forget();  // It may be that server which is gone.
-  link_.RetryAt(host_.Now() + Link::kFirstRetryEvery);
+  route_.OnLost(config_.server);  // It may be that server which is gone.
+  link_.RetryAt(host_.Now() + (has_more ? absl::ZeroDuration() : Link::kFirstRetryEvery));
   Notify("retry", absl::StrCat(config_.real_path, ": ", status.message(), "; trying again"), false);
   return true;
 }

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "openssl/crypto.h"
+#include "rpc/elsewhere.h"
 #include "server/door/json_web_tokens.h"
 #include "server/door/munge_credentials.h"
 
@@ -341,6 +342,8 @@ absl::StatusOr<Authenticator::Decision> Authenticator::FindRule(
     } else if (find_owner_ != nullptr) {
       found = find_owner_(file);
     }
+    // Of a cluster: the server that has the file knows its owner.
+    if (rpc::ElsewhereOf(found.status()).has_value()) return found.status();
     // What the disk says would tell a stranger that there is such a file.
     if (!found.ok()) {
       return absl::UnavailableError(

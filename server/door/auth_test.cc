@@ -8,6 +8,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/time/clock.h"
 #include "base/strings.h"
+#include "rpc/elsewhere.h"
 #include "server/testing/test_directory.h"
 
 namespace h5mirror::server {
@@ -279,6 +280,18 @@ TEST_F(RulesTest, AnOwnerThatCannotBeLookedUpHidesNoRightThatIsMissing) {
       absl::IsUnavailable(authenticator_.StillMay(me, {{Right::kRead, "a"}, {Right::kRead, "b"}})));
   EXPECT_TRUE(absl::IsPermissionDenied(
       authenticator_.StillMay(me, {{Right::kRead, "a"}, {Right::kWrite, "b"}})));
+}
+
+TEST_F(RulesTest, InAClusterTheServerThatHasTheFileKnowsItsOwner) {
+  AccessRule own = Rule({"**"}, {}, "read");
+  own.owners = {"${user}"};
+  authenticator_.SetRules({own});
+  authenticator_.SetOwners([](std::string_view) -> absl::StatusOr<store::FileOwner> {
+    return rpc::ElsewhereError({"node-b:7447", "bl7", 3});
+  });
+  const auto elsewhere = rpc::ElsewhereOf(authenticator_.Check(Me(), {Right::kRead, "bl7/a"}));
+  ASSERT_TRUE(elsewhere.has_value());
+  EXPECT_EQ(elsewhere->address, "node-b:7447");
 }
 
 TEST(RightsTest, ListIsParsedAndPrinted) {

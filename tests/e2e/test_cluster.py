@@ -50,25 +50,28 @@ class Pair:
             server.root = root or server.root
         for server in self.servers:
             server.start()
-        wait_until(lambda: any(self._serves(each) for each in self.servers), "nobody serves the root")
-        self.owner, self.other = sorted(self.servers, key=self._serves, reverse=True)
-        # It looks at the registry once a second.
-        wait_until(lambda: "of this cluster serves it" in self._status(self.other).err, "it does not know the owner")
+        wait_until(lambda: any(self._owns(each) for each in self.servers), "nobody serves the root")
+        self.owner, self.other = sorted(self.servers, key=self._owns, reverse=True)
+        # It looks at the registry once a second, and then sends callers to the owner.
+        wait_until(lambda: self._answers(self.other), "it does not know the owner")
 
     @staticmethod
     def _table(registry, node) -> str:
         return f'[cluster]\nregistry = "{registry}"\nnode = "{node}"\n'
 
-    def _serves(self, server) -> bool:
-        return self._status(server).code == 3
+    @staticmethod
+    def _owns(server) -> bool:
+        """This life of it has opened the cell. The tools follow callers' redirects, so their answers do not tell."""
+        return "cluster: owns the cell" in server.log()
 
-    def _status(self, server):
+    def _answers(self, server) -> bool:
         self.site.server = server
-        return self.site.cli("status", "none.h5")
+        return self.site.cli("--timeout", "1", "status", "none.h5").code == 3
 
     def await_takeover(self) -> None:
         """Until the other server serves the root; then it is the site's."""
-        wait_until(lambda: self._serves(self.other), f"nobody takes over:\n{self.other.log_tail()}", 90)
+        wait_until(lambda: self._owns(self.other), f"nobody takes over:\n{self.other.log_tail()}", 90)
+        wait_until(lambda: self._answers(self.other), f"it does not answer:\n{self.other.log_tail()}", 90)
 
     def start_writer(self):
         """A writer that knows the other server only, and is sent to the owner."""

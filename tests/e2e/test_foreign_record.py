@@ -76,6 +76,16 @@ def test_no_verb_follows_it(trap):
     assert trap.local("run.h5").read_bytes() == before and trap.versions("run.h5") == [1, 2]
 
 
+def test_a_list_with_a_foreign_server_is_none_of_ones_own(trap):
+    """A cluster's name for whoever has a file there is trusted, so each of its servers must be."""
+    for servers in (f"{trap.foreign.address}|{trap.address}", f"{trap.address}|{trap.foreign.address}"):
+        change_record(trap, server=servers)
+        for verb in ["status", "run.h5"], ["log", "run.h5"], ["resync", "run.h5"]:
+            result = tool(trap, *verb, H5MIRROR_SERVER=trap.address)
+            assert result.code == 5 and f"{servers}, which is none of yours" in result.err, result.describe()
+        assert not trap.foreign.was_asked()
+
+
 def test_the_own_server_is_asked_where_it_has_the_file(trap):
     """As where it has moved: the record then names an address that is nobody's, or a stranger's, by now."""
     change_record(trap, file_id=trap.file_id)

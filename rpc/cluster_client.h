@@ -1,0 +1,35 @@
+// A Client of a cluster: each call goes to the server that has its file, over a connection that all
+// calls to that server share. Of a server alone it is that server's Client.
+#ifndef H5MIRROR_RPC_CLUSTER_CLIENT_H_
+#define H5MIRROR_RPC_CLUSTER_CLIENT_H_
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "rpc/client.h"
+#include "rpc/client_options.h"
+
+namespace h5mirror::rpc {
+
+// Connects to one server, with the times of Client::Connect().
+using ConnectOne = std::function<absl::StatusOr<std::unique_ptr<Client>>(
+    const ClientOptions& server, absl::Duration timeout, absl::Duration refused_max)>;
+
+// At most so many connections are kept, the one that was unused for longest goes first; and none
+// that was unused for so long, but the last one.
+inline constexpr size_t kConnectionsMax = 16;
+inline constexpr absl::Duration kConnectionIdleMax = absl::Minutes(5);
+
+// Waits until one of the servers of `options` is connected, for the times of Client::Connect(). A
+// call goes on to the other servers for as long as `timeout`, from its first failure on; a change
+// only where the server that has failed has not seen it. The first call to a server may wait for
+// its connection. Errors: kUnavailable names all servers that were asked.
+absl::StatusOr<std::unique_ptr<Client>> ConnectToCluster(const ClientOptions& options,
+                                                         ConnectOne connect, absl::Duration timeout,
+                                                         absl::Duration refused_max);
+
+}  // namespace h5mirror::rpc
+
+#endif  // H5MIRROR_RPC_CLUSTER_CLIENT_H_
