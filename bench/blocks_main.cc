@@ -32,6 +32,7 @@ struct Options {
   bool start_on_stdin = false;
   int count = 0;
   int block_kib = 64;
+  int meta_block_kib = 0;
   int read_kib = 1024;
   uint64_t seed = 1;
 };
@@ -41,6 +42,10 @@ std::string BlockName(int index) { return "block" + std::to_string(index); }
 // With the format of a program that asks for none.
 hid_t OpenFile(const Options& options, const std::string& path, bool creates) {
   const hid_t fapl = MakeFapl(options.driver, path);
+  const auto meta_block_bytes = static_cast<hsize_t>(options.meta_block_kib) * 1024;
+  if (meta_block_bytes > 0) {
+    Check(H5Pset_meta_block_size(fapl, meta_block_bytes), "H5Pset_meta_block_size");
+  }
   const hid_t file =
       creates ? Check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, fapl), "H5Fcreate")
               : Check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, fapl), "H5Fopen");
@@ -240,6 +245,8 @@ int Main(int argc, char** argv) {
     verb->add_option("--count", options.count)->required()->check(CLI::Range(1, 100'000'000));
   }
   write->add_option("--block-kib", options.block_kib)->check(CLI::Range(1, 1 << 20));
+  write->add_option("--meta-block-kib", options.meta_block_kib, "metadata in bulk; 0: HDF5's own")
+      ->check(CLI::Range(0, 1 << 20));
   read->add_option("--count", options.count, "of each file; 0: all")
       ->check(CLI::Range(0, 100'000'000));
   for (CLI::App* verb : {write, read}) verb->add_option("--seed", options.seed);

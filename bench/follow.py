@@ -41,6 +41,9 @@ class Options:
     set_processes: list[int]
     shared_mib: int
     shared_limit_mib: int
+    meta_block_kib: int
+    disk_mib: int
+    sets: list[str]            # of part 3; empty: all of the part
     subscribers: list[int]     # part 4
     subscriber_ticks: int
     subscriber_kib: int
@@ -51,10 +54,12 @@ FULL = dict(table_rounds=11, rows=follow_tables.FULL, tick_ms=100, readers=[1, 1
             objects=100_000, blocks=5_000, block_kib=[4, 64], round_trip_ms=1, scan_mib=512,
             scan_kib=[64, 1024, 16384], set_files=16, set_mib=2048, set_block_kib=64,
             set_limit_mib=512, set_processes=[1, 2, 4, 8, 16], shared_mib=192, shared_limit_mib=1024,
+            meta_block_kib=1024, disk_mib=200, sets=[],
             subscribers=[0, 1, 10, 100, 300, 1000], subscriber_ticks=100, subscriber_kib=64)
 QUICK = dict(table_rounds=1, rows=follow_tables.QUICK, tick_ms=20, readers=[1, 2], ticks=10, rounds=1, objects=2_000,
              blocks=40, block_kib=[4], round_trip_ms=1, scan_mib=4, scan_kib=[1024],
              set_files=4, set_mib=8, set_block_kib=64, set_limit_mib=64, set_processes=[1, 4], shared_mib=8, shared_limit_mib=128,
+             meta_block_kib=64, disk_mib=100, sets=[],
              subscribers=[0, 1, 20], subscriber_ticks=10, subscriber_kib=16, with_targets=False)
 
 
@@ -111,15 +116,22 @@ class Bench:
                                              follow_latency.measure(readers, self.options.ticks, 100, directory))
 
     def _reading(self) -> None:
+        if self.options.sets:
+            self._crowds()
+            return
         self.results["reading"] = self._guarded(
             "reading", lambda d: follow_reading.measure(self.options, d, self.facts)) or {}
         self.results["scans"] = self._guarded(
             "reading in order", lambda d: follow_scans.measure(self.options, d)) or {}
-        self.results["crowd"] = self._guarded(
-            "TeraVAP-like reading", lambda d: follow_crowd.measure(self.options, follow_crowd.shares(self.options), d)) or {}
-        self.results["crowd_whole"] = self._guarded(
-            "many readers of the same files",
-            lambda d: follow_crowd.measure(self.options, follow_crowd.whole(self.options), d)) or {}
+        self._crowds()
+
+    def _crowds(self) -> None:
+        for name, files in follow_crowd.sets(self.options).items():
+            if self.options.sets and name not in self.options.sets:
+                continue
+            start_s = time.monotonic()
+            self.results[name] = self._guarded(files.title, lambda d, f=files: follow_crowd.measure(self.options, f, d)) or {}
+            say(f"{name}: {time.monotonic() - start_s:.0f} s")
 
     def _subscribers(self) -> None:
         o = self.options
@@ -161,6 +173,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--ticks", type=int, help="part 2")
     parser.add_argument("--readers", type=numbers, help="part 2: how many, comma-separated")
     parser.add_argument("--block-kib", type=numbers, help="part 3: sizes of the 5,000 blocks, comma-separated; 4,64")
+    parser.add_argument("--sets", type=lambda text: text.split(","), default=[], metavar="NAME,...",
+                        help="part 3: only these sets of files that processes read: " + ", ".join(follow_crowd.NAMES))
     parser.add_argument("--subscribers", type=numbers, help="part 4: how many, comma-separated")
     parser.add_argument("--dir", type=Path, default=Path("/var/tmp"),
                         help="where the files go; %(default)s, about 25 GB, on a real filesystem")
@@ -170,6 +184,8 @@ def parse() -> argparse.Namespace:
     args = parser.parse_args()
     if wrong := [number for number in args.part if number not in (1, 2, 3, 4)]:
         parser.error(f"no part {wrong[0]}; there are 1 to 4")
+    if wrong := [name for name in args.sets if name not in follow_crowd.NAMES]:
+        parser.error(f"no set {wrong[0]}; there are {', '.join(follow_crowd.NAMES)}")
     return args
 
 
@@ -183,6 +199,7 @@ def options_of(args: argparse.Namespace) -> Options:
     options.ticks = args.ticks or options.ticks
     options.readers = args.readers or options.readers
     options.block_kib = args.block_kib or options.block_kib
+    options.sets = args.sets
     options.subscribers = args.subscribers or options.subscribers
     return options
 

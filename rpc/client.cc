@@ -20,6 +20,8 @@ constexpr absl::Duration kTimeoutDefault = absl::Seconds(30);
 constexpr absl::Duration kReconnectMax = absl::Seconds(2);
 // A courtesy: the server lets go of a cut by itself.
 constexpr absl::Duration kCloseTimeout = absl::Seconds(2);
+// What a thread keeps of the memory of its last message.
+constexpr size_t kKeptBytesMax = 2 << 20;
 
 // Between the attempts of a call whose caller asks too often.
 class Pauses {
@@ -95,6 +97,31 @@ enum class Repeat { kNever, kOnceIfUnavailable };
 Repeat RepeatUnder(const std::string& request_id) {
   return request_id.empty() ? Repeat::kNever : Repeat::kOnceIfUnavailable;
 }
+
+// Messages of a MiB come into memory that this thread has used for those of its last call: new
+// memory costs a fault for each page.
+template <typename Response>
+class KeptBytes {
+ public:
+  explicit KeptBytes(Response& response) : response_(response) { Swap(); }
+  ~KeptBytes() {
+    if constexpr (kHasData) {
+      response_.clear_data();
+      if (response_.data().capacity() <= kKeptBytesMax) Swap();
+    }
+  }
+  KeptBytes(const KeptBytes&) = delete;
+
+ private:
+  static constexpr bool kHasData = requires(Response & response) { response.mutable_data(); };
+
+  void Swap() {
+    if constexpr (kHasData) response_.mutable_data()->swap(kept_);
+  }
+
+  static inline thread_local std::string kept_;
+  Response& response_;
+};
 
 class ClientImpl final : public Client {
  public:
@@ -404,6 +431,7 @@ class ClientImpl final : public Client {
     Read read;
     absl::Status sunk;
     Response response;
+    const KeptBytes<Response> bytes(response);
     while (reader->Read(&response)) {
       read.is_begun = true;
       // After a failed sink the rest is only read to reach the end of the cancelled stream.

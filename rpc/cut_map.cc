@@ -109,24 +109,25 @@ const CutMapEntry* CutMap::EntryOf(uint64_t block) const {
   return found == entries_.end() || found->block != block ? nullptr : &*found;
 }
 
-bool CutMap::Read(uint64_t offset, absl::Span<char> out) const {
+uint64_t CutMap::Read(uint64_t offset, absl::Span<char> out) const {
+  const uint64_t wanted = out.size();
   while (!out.empty()) {
     const CutMapEntry* const entry = EntryOf(offset / kMapBlockBytes);
-    if (entry == nullptr) return false;
+    if (entry == nullptr) break;
     const uint64_t within = offset % kMapBlockBytes;
     const auto page = static_cast<uint32_t>(within / kMapPageBytes);
-    if ((entry->known >> page & 1) == 0) return false;
+    if ((entry->known >> page & 1) == 0) break;
     const auto before = static_cast<uint16_t>(entry->known & ((uint32_t{1} << page) - 1));
     const uint64_t skip = within % kMapPageBytes;
     const uint64_t bytes = PageBytes(entry->block, page);
-    if (skip >= bytes) return false;
+    if (skip >= bytes) break;
     const uint64_t at = entry->offset + std::popcount(before) * kMapPageBytes + skip;
     const uint64_t part = std::min<uint64_t>(out.size(), bytes - skip);
     std::memcpy(out.data(), memories_[1 + entry->part].data + at, part);
     out.remove_prefix(part);
     offset += part;
   }
-  return true;
+  return wanted - out.size();
 }
 
 }  // namespace h5mirror::rpc

@@ -35,9 +35,9 @@ class CutMap {
   ~CutMap();
   CutMap(const CutMap&) = delete;
 
-  // Fills `out` with the bytes [offset, offset + out.size()), which must be within the cut. False:
-  // some are not mapped, and `out` is undefined.
-  bool Read(uint64_t offset, absl::Span<char> out) const;
+  // Fills the beginning of `out` with the bytes from `offset` on. Returns how many; fewer than all:
+  // the next one is not mapped, or is beyond the end of the cut.
+  uint64_t Read(uint64_t offset, absl::Span<char> out) const;
   // True: it has all metadata that the agent knew of.
   bool has_all() const { return has_all_; }
 

@@ -121,6 +121,16 @@ uint64_t SharedBlocks::Read(uint64_t offset, absl::Span<char> out) {
   return offset - begin;
 }
 
+uint64_t SharedBlocks::Peek(uint64_t offset, absl::Span<char> out) const {
+  uint64_t done = 0;
+  while (done < out.size()) {
+    const uint64_t copied = Copy(offset + done, out.subspan(done));
+    if (copied == 0) break;
+    done += copied;
+  }
+  return done;
+}
+
 uint64_t SharedBlocks::Copy(uint64_t offset, absl::Span<char> out) const {
   const uint64_t block = offset / kBlock;
   const uint64_t part = std::min<uint64_t>(out.size(), (block + 1) * kBlock - offset);

@@ -106,6 +106,16 @@ TEST_F(SharedBlocksTest, BlocksInTheMemoryAreReadWithNoQuestion) {
   EXPECT_FALSE(WasAsked());
 }
 
+TEST_F(SharedBlocksTest, APeekTakesWhatIsThereAndAsksNothing) {
+  Put(4, 7, 'a');
+  const auto blocks = Open();
+  std::string out(100, '?');
+  EXPECT_EQ(blocks->Peek(5 * kBlock - 40, absl::MakeSpan(out)), 40);
+  EXPECT_EQ(out.substr(0, 40), std::string(40, 'a'));
+  EXPECT_EQ(blocks->Peek(5 * kBlock, absl::MakeSpan(out)), 0);
+  EXPECT_FALSE(WasAsked());
+}
+
 TEST_F(SharedBlocksTest, BlocksOfOtherCutsAndHalfWrittenOnesAreNotTaken) {
   Put(4, 0, 'x', 1, kCut - 1);
   Put(4, 1, 'x', kCut + 1);

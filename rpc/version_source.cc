@@ -185,12 +185,9 @@ absl::Status VersionSource::Read(uint64_t offset, absl::Span<char> out, ReadKind
     std::memset(out.data() + inside, 0, out.size() - inside);
     out = out.subspan(0, inside);
   }
-  if (known_ && !out.empty() && known_(offset, out)) return absl::OkStatus();
-  if (shared_ && !out.empty() && kind == ReadKind::kRaw) {
-    const uint64_t done = shared_(offset, out);
-    offset += done;
-    out.remove_prefix(done);
-  }
+  const uint64_t here = ReadHere(offset, out, kind);
+  offset += here;
+  out.remove_prefix(here);
   while (!out.empty()) {
     uint64_t done = MissingBytes(offset, out.size());
     if (const uint64_t copied = done > 0 ? CopyFromPage(offset, out) : 0; copied > 0) {
@@ -206,6 +203,15 @@ absl::Status VersionSource::Read(uint64_t offset, absl::Span<char> out, ReadKind
     out.remove_prefix(done);
   }
   return absl::OkStatus();
+}
+
+// HDF5 reads object headers with bytes behind them that may be raw data: these do not make it fetch
+// what is known. Raw data is read as a whole in one way, which notices reads in order.
+uint64_t VersionSource::ReadHere(uint64_t offset, absl::Span<char> out, ReadKind kind) {
+  uint64_t done = known_ && !out.empty() ? known_(offset, out) : 0;
+  if (done < out.size() && kind == ReadKind::kRaw) done = 0;
+  if (shared_ && done < out.size()) done += shared_(offset + done, out.subspan(done), kind);
+  return done;
 }
 
 uint64_t VersionSource::MissingBytes(uint64_t offset, uint64_t length) {

@@ -107,14 +107,13 @@ class VersionSource {
   // Takes the version's first bytes, one block or all of it, that the caller has already.
   void Preload(std::string bytes);
 
-  // A source of bytes on this host. False: it lacks a byte of the range, which is within the
-  // version.
-  using KnownBytes = std::function<bool(uint64_t offset, absl::Span<char> out)>;
+  // A source of bytes on this host. Fills the beginning of `out`, a range within the version, and
+  // returns how many bytes; fewer than all: it lacks the next one.
+  using KnownBytes = std::function<uint64_t(uint64_t offset, absl::Span<char> out)>;
   // `known` is tried first. `has_metadata`: it has all metadata, so that none is fetched ahead.
   void UseKnown(KnownBytes known, bool has_metadata);
-  // Raw data that readers of this host share. Fills the beginning of `out`, and returns how many
-  // bytes; the rest is fetched.
-  using SharedBytes = std::function<uint64_t(uint64_t offset, absl::Span<char> out)>;
+  // Blocks that readers of this host share. As KnownBytes; the rest is fetched.
+  using SharedBytes = std::function<uint64_t(uint64_t offset, absl::Span<char> out, ReadKind kind)>;
   void UseShared(SharedBytes shared) { shared_ = std::move(shared); }
 
   // Fills `out` with the bytes [offset, offset + out.size()); beyond the end: zeros. A failed read
@@ -122,6 +121,8 @@ class VersionSource {
   absl::Status Read(uint64_t offset, absl::Span<char> out, ReadKind kind);
 
  private:
+  // Fills the beginning of `out` from sources on this host. Returns how many bytes.
+  uint64_t ReadHere(uint64_t offset, absl::Span<char> out, ReadKind kind);
   // The end of the last fetch of a kind, and its length.
   struct Run {
     uint64_t end = UINT64_MAX;

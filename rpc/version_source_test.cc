@@ -339,10 +339,8 @@ TEST_F(VersionSourceTest, WhatIsKnownIsNotFetched) {
   sends_ahead_ = true;
   VersionSource source = Source();
   source.UseKnown(
-      [this](uint64_t offset, absl::Span<char> out) {
-        if (offset < kBlock) return false;
-        bytes_.copy(out.data(), out.size(), offset);
-        return true;
+      [this](uint64_t offset, absl::Span<char> out) -> uint64_t {
+        return offset < kBlock ? 0 : bytes_.copy(out.data(), out.size(), offset);
       },
       /*has_metadata=*/true);
   Expect(source, 3 * kBlock + 5, 100'000, ReadKind::kMetadata);
@@ -351,6 +349,41 @@ TEST_F(VersionSourceTest, WhatIsKnownIsNotFetched) {
   Expect(source, 5, 10, ReadKind::kMetadata);
   EXPECT_THAT(ranges_, ElementsAre(Range{0, kBlock}));
   EXPECT_THAT(aheads_, ElementsAre()) << "the rest of it is known";
+}
+
+TEST_F(VersionSourceTest, OfAReadThatIsKnownInPartTheRestIsFetched) {
+  VersionSource source = Source();
+  source.UseKnown(
+      [this](uint64_t offset, absl::Span<char> out) -> uint64_t {
+        return offset >= kBlock
+                   ? 0
+                   : bytes_.copy(out.data(), std::min(out.size(), kBlock - offset), offset);
+      },
+      /*has_metadata=*/true);
+  Expect(source, kBlock - 100, 512, ReadKind::kMetadata);
+  EXPECT_THAT(ranges_, ElementsAre(Range{kBlock, kBlock}));
+}
+
+TEST_F(VersionSourceTest, MetadataIsTakenFromSharedBlocksToo) {
+  VersionSource source = Source();
+  std::vector<ReadKind> kinds;
+  source.UseShared([&](uint64_t offset, absl::Span<char> out, ReadKind kind) -> uint64_t {
+    kinds.push_back(kind);
+    return offset >= 2 * kBlock
+               ? 0
+               : bytes_.copy(out.data(), std::min(out.size(), 2 * kBlock - offset), offset);
+  });
+  source.UseKnown(
+      [this](uint64_t offset, absl::Span<char> out) -> uint64_t {
+        return offset >= kBlock
+                   ? 0
+                   : bytes_.copy(out.data(), std::min(out.size(), kBlock - offset), offset);
+      },
+      /*has_metadata=*/true);
+  Expect(source, kBlock - 100, 512, ReadKind::kMetadata);
+  Expect(source, kBlock - 100, 512, ReadKind::kRaw);
+  EXPECT_THAT(ranges_, ElementsAre());
+  EXPECT_THAT(kinds, ElementsAre(ReadKind::kMetadata, ReadKind::kRaw));
 }
 
 TEST(CheckSnapshotTest, ACutIsOfOneFileAndOneLifeOfIt) {

@@ -91,7 +91,26 @@ void BlockFiller::Run() {
     const absl::Status status = Fill(*task->reader, task->want);
     if (task->want.kind == rpc::SharedWant::kWait) Answer(*task->reader, ResultOf(status));
     --task->reader->waiting;
+    if (task->want.kind == rpc::SharedWant::kWait && status.ok()) GetMore(*task);
   }
+}
+
+bool BlockFiller::is_stopping() {
+  absl::MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+// Threads must be left for readers that wait.
+void BlockFiller::GetMore(const Task& task) {
+  if (++getting_more_ <= kThreads / 2) {
+    const SharedView& view = task.reader->view;
+    const auto goes_on = [&] {
+      const bool is_read = task.reader.use_count() > 1;  // Its connection is still served.
+      return is_read && !is_stopping() && view.check().ok();
+    };
+    view.image->ShareMore(view.window, task.want.first + task.want.count, goes_on);
+  }
+  --getting_more_;
 }
 
 }  // namespace h5mirror::agent

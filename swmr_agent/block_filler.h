@@ -58,10 +58,14 @@ class BlockFiller {
 
   void Run();
   std::optional<Task> Next();
+  // After a question of `task` that was answered: what its reader is likely to want next.
+  void GetMore(const Task& task);
+  bool is_stopping();
 
   absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<int> getting_more_ = 0;  // threads
   std::vector<std::thread> threads_;
 };
 

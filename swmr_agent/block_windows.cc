@@ -22,6 +22,10 @@ constexpr uint64_t kWays = rpc::kSharedWays;
 constexpr uint64_t kSlotsMin = 1024;
 constexpr uint64_t kSlotsMax = 1 << 20;  // 64 GiB
 constexpr uint64_t kAroundMax = 16;
+// From this part of a file on that readers have wanted, and more than a block, more of it comes
+// before it is wanted.
+constexpr uint64_t kMoreFrom = 64;
+constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers lack
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
 uint64_t TableBytes(uint64_t set_count) {
@@ -44,6 +48,8 @@ absl::StatusOr<char*> MapSealed(uint64_t bytes, OwnedFd* fd) {
   }
   return static_cast<char*>(data);
 }
+
+uint64_t BlocksOf(uint64_t size_bytes) { return (size_bytes + kBlockBytes - 1) / kBlockBytes; }
 
 bool Touches(absl::Span<const Extent> changed, uint64_t begin, uint64_t end) {
   const auto after =
@@ -154,6 +160,8 @@ bool BlockWindow::Allocate(uint64_t slot) {
     pool_->Unreserve(kBlockBytes);
     return false;
   }
+  // At once, with no fault for each page. That it fails, as before Linux 5.14, is no error.
+  static_cast<void>(madvise(bytes_ + offset, kBlockBytes, kPopulateWrite));
   reserved_bytes_ += kBlockBytes;
   has_memory_[slot] = true;
   filled_.push_back(slot);
@@ -172,7 +180,7 @@ void BlockWindow::Close(uint64_t cut, absl::Span<const Extent> changed) {
 absl::StatusOr<WindowPtr> BlockWindows::Open(uid_t user, uint64_t size_bytes) {
   absl::MutexLock lock(&mutex_);
   if (WindowPtr window = windows_[user].lock()) return window;
-  const uint64_t blocks = (size_bytes + kBlockBytes - 1) / kBlockBytes;
+  const uint64_t blocks = BlocksOf(size_bytes);
   const uint64_t most = std::max(kWays, pool_->capacity_bytes() / 2 / kBlockBytes);
   const uint64_t slots = std::min({2 * blocks + kSlotsMin, most, kSlotsMax});
   H5M_ASSIGN_OR_RETURN(WindowPtr window, BlockWindow::Make(pool_, slots));
@@ -200,19 +208,41 @@ bool BlockWindows::Put(const WindowPtr& window, uint64_t cut, uint64_t block,
   return window->Put(cut, cut == newest_ ? rpc::kSharedCurrent : cut, block, bytes);
 }
 
+uint64_t BlockWindow::MissingOf(uint64_t blocks) const {
+  return blocks - std::min<uint64_t>(blocks, filled_.size());
+}
+
+// Without the room the blocks would push out each other.
+bool BlockWindows::HasRoomFor(const BlockWindow& window, uint64_t cut, uint64_t size_bytes) {
+  const uint64_t blocks = BlocksOf(size_bytes);
+  if (cut != newest_ || blocks > window.set_count_ * kWays) return false;
+  const uint64_t more_bytes = window.MissingOf(blocks) * kBlockBytes;
+  return pool_->count().reserved_bytes + more_bytes <= pool_->capacity_bytes() / 2;
+}
+
 // A file of which little is read comes to the block. If an eighth of it has been wanted, the rest
-// is likely to be wanted too, unless its readers move on to the next cut. There must be room for
-// all of it, or the blocks would push out each other.
+// is likely to be wanted too, unless its readers move on to the next cut.
 uint64_t BlockWindows::Around(const WindowPtr& window, uint64_t cut, uint64_t size_bytes) {
   absl::MutexLock lock(&mutex_);
-  if (cut != newest_) return 1;
-  const uint64_t blocks = (size_bytes + kBlockBytes - 1) / kBlockBytes;
+  if (!HasRoomFor(*window, cut, size_bytes)) return 1;
   const uint64_t filled = window->filled_.size();
-  if (blocks > window->set_count_ * kWays) return 1;
-  const uint64_t missing = blocks - std::min(blocks, filled);
-  const BlockPool::Count count = pool_->count();
-  if (count.reserved_bytes + missing * kBlockBytes > pool_->capacity_bytes() / 2) return 1;
-  return std::clamp<uint64_t>(8 * kAroundMax * filled / blocks, 1, kAroundMax);
+  return std::clamp<uint64_t>(8 * kAroundMax * filled / BlocksOf(size_bytes), 1, kAroundMax);
+}
+
+// As many as there are, or a MiB: of all that comes, about half at most is never wanted.
+uint64_t BlockWindows::BeginMore(const WindowPtr& window, uint64_t cut, uint64_t size_bytes) {
+  absl::MutexLock lock(&mutex_);
+  const uint64_t blocks = BlocksOf(size_bytes), filled = window->filled_.size();
+  const bool is_wanted = filled > 1 && filled * kMoreFrom >= blocks;
+  if (window->gets_more_ || !is_wanted || !HasRoomFor(*window, cut, size_bytes)) return 0;
+  const uint64_t more = std::min(window->MissingOf(blocks), std::max(filled, kAroundMax));
+  window->gets_more_ = more > 0;
+  return more;
+}
+
+void BlockWindows::EndMore(const WindowPtr& window) {
+  absl::MutexLock lock(&mutex_);
+  window->gets_more_ = false;
 }
 
 bool BlockWindows::Find(uint64_t cut, uint64_t block, std::string* bytes) {

@@ -53,6 +53,8 @@ class BlockWindow {
   // A slot of the block's set to be filled anew; -1: there is no memory for one.
   int64_t Choose(uint64_t cut, uint64_t block);
   bool Allocate(uint64_t slot);
+  // How many more slots get memory until a file of so many blocks is there.
+  uint64_t MissingOf(uint64_t blocks) const;
   // The blocks that `changed` touches are no more those of the cuts after `cut`.
   void Close(uint64_t cut, absl::Span<const Extent> changed);
 
@@ -66,6 +68,7 @@ class BlockWindow {
   std::vector<uint64_t> filled_;   // slots that have memory
   std::vector<bool> has_memory_;   // by slot
   std::vector<uint8_t> next_way_;  // by set: the next one to be taken
+  bool gets_more_ = false;         // between BeginMore() and EndMore()
 };
 using WindowPtr = std::shared_ptr<BlockWindow>;
 
@@ -86,10 +89,18 @@ class BlockWindows {
   // How many blocks to fetch at once where one of `cut`, of `size_bytes`, is wanted: the more of
   // the file the window has already, the more. 1..16; 1 of a cut that has a later one.
   uint64_t Around(const WindowPtr& window, uint64_t cut, uint64_t size_bytes);
+  // How many blocks to fetch before anybody asks for them; 0: none, or somebody is at it. Above 0
+  // the caller calls EndMore() when it is done.
+  uint64_t BeginMore(const WindowPtr& window, uint64_t cut, uint64_t size_bytes);
+  void EndMore(const WindowPtr& window);
   // In any window. `bytes` may be null; else it gets the block, of its size on entry.
   bool Find(uint64_t cut, uint64_t block, std::string* bytes);
 
  private:
+  // The cut is the newest one, and there is room for all of it.
+  bool HasRoomFor(const BlockWindow& window, uint64_t cut, uint64_t size_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const std::shared_ptr<BlockPool> pool_;
   absl::Mutex mutex_;
   uint64_t newest_ ABSL_GUARDED_BY(mutex_) = 1;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "gtest/gtest.h"
 #include "rpc/shared_blocks.h"
 #include "swmr_agent/cut_image.h"
@@ -219,6 +220,79 @@ TEST_F(BlockWindowsTest, OfAFileThatDoesNotFitNoMoreComesThanIsWanted) {
   EXPECT_TRUE(image->Share(window, 0, 32).ok());
   EXPECT_TRUE(image->Share(window, 40, 1).ok());
   EXPECT_EQ(ranges.asked.back(), (Extent{40 * kBlockBytes, kBlockBytes}));
+}
+
+TEST_F(BlockWindowsTest, OfAFileThatIsReadMuchMoreComesBeforeItIsWanted) {
+  FakeRanges ranges(RandomBytes(128 * kBlockBytes, 4));
+  const auto image = Image(ranges, std::make_shared<BlockPool>(64 << 20));
+  const WindowPtr window = Window(*image);
+  const auto always = [] { return true; };
+  EXPECT_TRUE(image->Share(window, 0, 1).ok());
+  image->ShareMore(window, 1, always);
+  EXPECT_EQ(ranges.asked.size(), 1) << "too little has been wanted";
+  EXPECT_TRUE(image->Share(window, 10, 1).ok());
+  image->ShareMore(window, 11, [] { return false; });
+  EXPECT_EQ(ranges.asked.size(), 2) << "nobody reads it any more";
+  image->ShareMore(window, 11, [&] {
+    image->ShareMore(window, 11, always);  // Somebody is at it.
+    return true;
+  });
+  EXPECT_EQ(ranges.asked.size(), 3);
+  EXPECT_EQ(ranges.asked.back(), (Extent{11 * kBlockBytes, 16 * kBlockBytes}));
+  image->ShareMore(window, 120, always);  // As many as there are: 8, and 10 from the beginning on.
+  const auto reader = ReaderOf(window, *image);
+  EXPECT_EQ(Read(*reader, 120 * kBlockBytes, 8 * kBlockBytes),
+            ranges.bytes.substr(120 * kBlockBytes));
+  EXPECT_EQ(Read(*reader, 0, 30 * kBlockBytes), ranges.bytes.substr(0, 28 * kBlockBytes));
+}
+
+TEST_F(BlockWindowsTest, NoMoreComesThanThereIsRoomFor) {
+  FakeRanges ranges(RandomBytes(128 * kBlockBytes, 4));
+  const auto image = Image(ranges, std::make_shared<BlockPool>(8 << 20));
+  const WindowPtr window = Window(*image);
+  EXPECT_TRUE(image->Share(window, 0, 32).ok());
+  image->ShareMore(window, 32, [] { return true; });
+  EXPECT_EQ(ranges.asked.size(), 1);
+}
+
+TEST_F(BlockWindowsTest, ABlockIsThereBeforeTheRestThatIsFetchedWithIt) {
+  absl::Notification has_begun, is_seen;
+  const auto fetch = [&](uint64_t offset, uint64_t length, rpc::RangeSink sink,
+                         rpc::MetadataAhead*) -> absl::Status {
+    const auto bytes = std::string_view(ranges_.bytes).substr(offset, length);
+    const absl::Status sunk = sink(offset, bytes.substr(0, kBlockBytes));
+    has_begun.Notify();
+    is_seen.WaitForNotification();
+    return sunk.ok() ? sink(offset + kBlockBytes, bytes.substr(kBlockBytes)) : sunk;
+  };
+  const auto image = std::make_shared<CutImage>(pool_, kSize, fetch);
+  const WindowPtr window = Window(*image);
+  std::thread thread([&] { EXPECT_TRUE(image->Share(window, 0, 4).ok()); });
+  has_begun.WaitForNotification();
+  EXPECT_TRUE(image->Share(window, 0, 1).ok()) << "it waits for no other block";
+  EXPECT_EQ(Read(*ReaderOf(window, *image), 0, 4 * kBlockBytes),
+            ranges_.bytes.substr(0, kBlockBytes));
+  is_seen.Notify();
+  thread.join();
+  EXPECT_EQ(Read(*ReaderOf(window, *image), 0, 4 * kBlockBytes),
+            ranges_.bytes.substr(0, 4 * kBlockBytes));
+}
+
+TEST_F(BlockWindowsTest, WhatCameBeforeAFailureStays) {
+  const auto fetch = [&](uint64_t offset, uint64_t, rpc::RangeSink sink,
+                         rpc::MetadataAhead*) -> absl::Status {
+    const absl::Status sunk =
+        sink(offset, std::string_view(ranges_.bytes).substr(offset, kBlockBytes + 100));
+    return sunk.ok() ? absl::UnavailableError("away") : sunk;
+  };
+  const auto image = std::make_shared<CutImage>(pool_, kSize, fetch);
+  const WindowPtr window = Window(*image);
+  EXPECT_EQ(image->Share(window, 0, 4).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(Read(*ReaderOf(window, *image), 0, 4 * kBlockBytes),
+            ranges_.bytes.substr(0, kBlockBytes))
+      << "half a block is none";
+  EXPECT_EQ(image->Share(window, 1, 1).code(), absl::StatusCode::kUnavailable)
+      << "nobody fetches it any more";
 }
 
 TEST_F(BlockWindowsTest, AServerThatFailsIsAnErrorAndTheNextOneTriesAgain) {

@@ -11,11 +11,15 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "swmr_agent/block_splitter.h"
 
 namespace h5mirror::agent {
 namespace {
 
 constexpr uint64_t kRunBlocksMax = 64;  // 4 MiB at once
+// Of what is fetched with no reader that waits for it: the first part, and the time for one.
+constexpr uint64_t kPartBlocksMin = 16;
+constexpr absl::Duration kPartTime = absl::Milliseconds(50);
 constexpr absl::Duration kFetchWait = absl::Seconds(15);
 constexpr size_t kSweepMin = 1024;  // blocks
 // So long after the last reader the memory that was made is kept for the next cut's.
@@ -178,9 +182,8 @@ absl::Status CutImage::Read(uint64_t offset, uint64_t length, rpc::RangeSink sin
       continue;
     }
     std::vector<BytesPtr> fetched;
-    const auto keep = [&](const BlockPtr& of, std::string bytes) {
-      fetched.push_back(pool_->Fill(of, std::move(bytes), Kind::kRaw));
-      return absl::OkStatus();
+    const auto keep = [&](uint64_t, const BlockPtr& of, std::string_view bytes) {
+      fetched.push_back(pool_->Fill(of, std::string(bytes), Kind::kRaw));
     };
     H5M_RETURN_IF_ERROR(FetchRun(index, run, keep));
     for (const BytesPtr& bytes : fetched) {
@@ -246,49 +249,65 @@ absl::Status CutImage::Share(const WindowPtr& window, uint64_t first, uint64_t c
       if (!pool_->AwaitRelease(block, deadline)) return Late(index * kBlockBytes);
       continue;
     }
-    // What the window has no memory for is not fetched in vain.
-    uint64_t at = begin;
-    const auto keep = [&](const BlockPtr& of, std::string bytes) {
-      if (!windows_->Put(window, window_cut_, at++, bytes)) {
-        pool_->Fill(of, std::move(bytes), Kind::kRaw);
-        shared = NoRoom();
-      }
-      return absl::OkStatus();
-    };
-    H5M_RETURN_IF_ERROR(FetchRun(begin, run, keep));
+    H5M_RETURN_IF_ERROR(FetchInto(window, begin, run, &shared));
     index = begin + run.size();
   }
   return shared;
 }
 
+absl::Status CutImage::FetchInto(const WindowPtr& window, uint64_t index,
+                                 const std::vector<BlockPtr>& run, absl::Status* shared) {
+  // What the window has no memory for is not fetched in vain.
+  const auto keep = [&](uint64_t at, const BlockPtr& of, std::string_view bytes) {
+    if (windows_->Put(window, window_cut_, at, bytes)) return;
+    pool_->Fill(of, std::string(bytes), Kind::kRaw);
+    *shared = NoRoom();
+  };
+  return FetchRun(index, run, keep);
+}
+
+// A part is short: readers that wait for one of its blocks wait for all of those before it.
+void CutImage::ShareMore(const WindowPtr& window, uint64_t after,
+                         absl::FunctionRef<bool()> goes_on) {
+  const uint64_t blocks = (size_bytes_ + kBlockBytes - 1) / kBlockBytes;
+  uint64_t left = windows_->BeginMore(window, window_cut_, size_bytes_);
+  if (left == 0) return;
+  const absl::Cleanup end = [&] { windows_->EndMore(window); };
+  uint64_t part = kPartBlocksMin;
+  absl::Status shared;
+  for (uint64_t looked = 0; looked < blocks && left > 0 && shared.ok() && goes_on();) {
+    const uint64_t index = (after + looked) % blocks;
+    const uint64_t most = std::min({part, left, blocks - index, blocks - looked});
+    const std::vector<BlockPtr> run = ClaimRun(index, index + most);
+    looked += std::max<uint64_t>(1, run.size());
+    if (run.empty()) continue;
+    const absl::Time begin = absl::Now();
+    if (!FetchInto(window, index, run, &shared).ok()) return;
+    left -= run.size();
+    const absl::Duration took = absl::Now() - begin;
+    if (took > kPartTime) part = std::max<uint64_t>(1, part / 2);
+    if (took < kPartTime / 2) part = std::min(2 * part, kRunBlocksMax);
+  }
+}
+
 absl::Status CutImage::FetchRun(uint64_t index, const std::vector<BlockPtr>& run, Keep keep) {
+  size_t done = 0;
   const absl::Cleanup release = [&] {
-    for (const BlockPtr& block : run) pool_->Release(block);
+    for (; done < run.size(); ++done) pool_->Release(run[done]);
+  };
+  const auto hand_out = [&](uint64_t at, std::string_view bytes) {
+    keep(at, run[done], bytes);
+    pool_->Release(run[done++]);
+    return absl::OkStatus();
   };
   const uint64_t begin = index * kBlockBytes;
   const uint64_t end = std::min(begin + run.size() * kBlockBytes, size_bytes_);
-  std::vector<std::string> parts;
-  for (const BlockPtr& block : run) parts.emplace_back(block->length_bytes(), '\0');
-  const auto take = [&](uint64_t offset, std::string_view data) -> absl::Status {
-    if (offset < begin || offset > end || data.size() > end - offset) {
-      return absl::InternalError(StrCat("the server sent bytes [", offset, ", +", data.size(),
-                                        "), and [", begin, ", ", end, ") was asked for"));
-    }
-    while (!data.empty()) {
-      std::string& part = parts[(offset - begin) / kBlockBytes];
-      const uint64_t within = (offset - begin) % kBlockBytes;
-      const uint64_t length = std::min<uint64_t>(data.size(), part.size() - within);
-      std::memcpy(part.data() + within, data.data(), length);
-      offset += length;
-      data.remove_prefix(length);
-    }
-    return absl::OkStatus();
+  BlockSplitter splitter(begin, end, hand_out);
+  const auto take = [&](uint64_t offset, std::string_view data) {
+    return splitter.Take(offset, data);
   };
   H5M_RETURN_IF_ERROR(fetch()(begin, end - begin, take, nullptr));
-  for (size_t i = 0; i < run.size(); ++i) {
-    H5M_RETURN_IF_ERROR(keep(run[i], std::move(parts[i])));
-  }
-  return absl::OkStatus();
+  return splitter.Finish();
 }
 
 std::vector<CutMemory::Block> CutImage::KnownMetadata(bool* has_all) {

@@ -57,6 +57,12 @@ class CutImage {
   // Puts the blocks [first, first + count), as far as the cut has them, into the window.
   // Errors: the reader's; kResourceExhausted there is no memory for them; kUnavailable as Read().
   absl::Status Share(const WindowPtr& window, uint64_t first, uint64_t count);
+  // The same with blocks that nobody has asked for yet, after a Share() that had to fetch: of a
+  // file of which readers want much, as many as the window has already
+  // (16 at least), from `after` on and then
+  // from the file's beginning. By parts; `goes_on` is asked before each. One thread for each
+  // window; another one returns at once.
+  void ShareMore(const WindowPtr& window, uint64_t after, absl::FunctionRef<bool()> goes_on);
   // Blocks of metadata that `read` does not touch, as MetadataAhead has it.
   absl::Status ReadAhead(Extent read, rpc::MetadataAhead& ahead);
 
@@ -75,9 +81,14 @@ class CutImage {
   uint64_t BlockBytes(uint64_t index) const;
   // Claimed, and next to each other; none: the first is known or somebody fetches it.
   std::vector<BlockPtr> ClaimRun(uint64_t index, uint64_t end_index);
-  // Fetches the claimed blocks from `index` on, gives them to `keep` in order, and releases them.
-  using Keep = absl::FunctionRef<absl::Status(const BlockPtr& block, std::string bytes)>;
+  // Fetches the claimed blocks from `index` on. Gives each to `keep`, in order and as soon as it is
+  // there, and releases it.
+  using Keep =
+      absl::FunctionRef<void(uint64_t index, const BlockPtr& block, std::string_view bytes)>;
   absl::Status FetchRun(uint64_t index, const std::vector<BlockPtr>& run, Keep keep);
+  // The same into a window. `*shared`: as Share().
+  absl::Status FetchInto(const WindowPtr& window, uint64_t index, const std::vector<BlockPtr>& run,
+                         absl::Status* shared);
   // The same, with up to `around` blocks in all: those of the same aligned group, `*index` the
   // first.
   std::vector<BlockPtr> ClaimAround(uint64_t* index, uint64_t end_index, uint64_t around);

@@ -1,4 +1,5 @@
 // h5mirror-agent: readers of one host share their reads. See h5mirror-agent.1.md.
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -32,6 +33,15 @@ constexpr absl::Duration kSummaryEvery = absl::Minutes(1);
 // For answers that are being given. gRPC waits as long for connections that nobody uses: their
 // readers do not see that it wants to end. A call that is cut off is made again at the server.
 constexpr absl::Duration kStopWait = absl::Seconds(1);
+
+// Messages of up to a MiB come and go. By malloc's own settings each is new memory, and costs a
+// fault for each page. 192 MiB for four readers: 102,000 faults and 0.43 s of CPU, with these
+// 63,000 and 0.37 s. What an arena keeps is bounded, and so is the number of them.
+void KeepMemoryOfMessages() {
+  mallopt(M_ARENA_MAX, 2);
+  mallopt(M_MMAP_THRESHOLD, 4 << 20);
+  mallopt(M_TRIM_THRESHOLD, 8 << 20);
+}
 
 sigset_t OurSignals() {
   sigset_t signals;
@@ -132,6 +142,7 @@ int main(int argc, char** argv) {
   // Debian builds abseil with its deadlock detector on. Debug builds keep it.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
+  h5mirror::agent::KeepMemoryOfMessages();
   setenv("GRPC_EXPERIMENTS", "tcp_rcv_lowat,tcp_frame_size_tuning", /*overwrite=*/0);
   signal(SIGPIPE, SIG_IGN);
   sigset_t signals;

@@ -56,10 +56,11 @@ class MapServerTest : public testing::Test {
     };
     return SharedView{image_, *std::move(window), check};
   }
-  absl::StatusOr<std::unique_ptr<rpc::SharedBlocks>> AskBlocks(const std::string& name = "a.h5") {
+  absl::StatusOr<std::unique_ptr<rpc::SharedBlocks>> AskBlocks(const std::string& name = "a.h5",
+                                                               uint64_t size_bytes = kSize) {
     rpc::CutMapQuestion question{"s:1", name, "", 7, 0};
     question.blocks = true;
-    return rpc::SharedBlocks::Ask(path(), question, kSize, absl::Now() + absl::Seconds(30));
+    return rpc::SharedBlocks::Ask(path(), question, size_bytes, absl::Now() + absl::Seconds(30));
   }
   void SetMayRead(absl::Status status) {
     absl::MutexLock lock(&mutex_);
@@ -184,6 +185,23 @@ TEST_F(MapServerTest, BlocksAreFetchedOnceForAllReaders) {
   }
   EXPECT_EQ(ranges_.asked.size(), 1);
   EXPECT_EQ(AskBlocks("b.h5").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST_F(MapServerTest, AfterBlocksThatWereWaitedForMoreCome) {
+  FakeRanges ranges(RandomBytes(200 * kBlockBytes, 9));
+  const auto pool = std::make_shared<BlockPool>(64 << 20);
+  image_ = std::make_shared<CutImage>(pool, ranges.bytes.size(), ranges.Reader());
+  const auto blocks = AskBlocks("a.h5", ranges.bytes.size());
+  ASSERT_TRUE(blocks.ok()) << blocks.status();
+  for (const uint64_t block : {0, 50, 100, 150}) {
+    EXPECT_EQ(ReadBlocks(**blocks, block * kBlockBytes, 10).size(), 10);
+  }
+  std::string out(16 * kBlockBytes, '?');
+  while ((*blocks)->Peek(151 * kBlockBytes, absl::MakeSpan(out)) < out.size()) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  EXPECT_EQ(out, ranges.bytes.substr(151 * kBlockBytes, out.size()));
+  server_.reset();  // Before the ranges.
 }
 
 TEST_F(MapServerTest, WithoutTheRightNoOtherBlockComes) {

@@ -136,7 +136,8 @@ def _crowd(pyplot, report):
     lines = [("crowd", follow_crowd.REMOTE, "each its share, directly", _OURS, "-"),
              ("crowd", follow_crowd.AGENT, "each its share, through the agent", _OURS, ":"),
              ("crowd_whole", follow_crowd.REMOTE, "each all of it, directly", "black", "-"),
-             ("crowd_whole", follow_crowd.AGENT, "each all of it, through the agent", "black", ":")]
+             ("crowd_whole", follow_crowd.AGENT, "each all of it, through the agent", "black", ":"),
+             ("crowd_disk", follow_crowd.AGENT, "each all of it, through the agent, slow disk", "black", "--")]
     for part, way, label, colour, style in lines:
         if not report.results.get(part):
             continue

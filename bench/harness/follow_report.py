@@ -20,8 +20,8 @@ class Report:
         parts = [self._head()]
         writers = {"tables": self._tables, "latency": self._latency, "reading": self._reading,
                    "scans": lambda: follow_scans.text(self.results["scans"], self.options.scan_mib),
-                   "crowd": lambda: self._crowd("crowd", follow_crowd.shares(self.options)),
-                   "crowd_whole": lambda: self._crowd("crowd_whole", follow_crowd.whole(self.options)),
+                   **{name: lambda n=name, f=files: self._crowd(n, f)
+                      for name, files in follow_crowd.sets(self.options).items()},
                    "subscribers": self._subscribers}
         for name, writer in writers.items():
             if self.results.get(name):
@@ -126,9 +126,7 @@ class Report:
         rows = [[str(processes), *(format_seconds(Sample(crowd[way][processes])) for way in crowd),
                  *(format_ratio(self.crowd_ratio(processes, way, part)) for way in others)]
                 for processes in crowd[follow_crowd.LOCAL]]
-        each = "each all of" if files.each_reads_all else "each its share of"
-        return (f"\n### Processes that read {each} {files.mib} MiB in {files.files} files of {files.block_kib} KiB blocks, "
-                f"cold, with {files.limit_mib} MiB of memory\n\n"
+        return (f"\n### {files.title}\n\n"
                 + format_table(["processes", *crowd, *(f"{way}: speed, x sec2 (TeraVAP: 2.4)" for way in others)], rows))
 
     def _subscribers(self) -> str:

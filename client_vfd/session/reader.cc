@@ -346,14 +346,18 @@ void Reader::ShareBlocks(std::string agent, rpc::CutMapQuestion question) {
                     size_bytes = source_.size_bytes()](absl::Time deadline) {
     return rpc::SharedBlocks::Ask(rpc::CutMapSocket(agent), question, size_bytes, deadline);
   };
-  // By the first read: a reader that looks at metadata only needs no memory.
-  source_.UseShared([ask, has_asked = false, blocks = std::shared_ptr<rpc::SharedBlocks>()](
-                        uint64_t offset, absl::Span<char> out) mutable -> uint64_t {
-    if (!std::exchange(has_asked, true)) {
-      if (auto asked = AskToMap(ask); asked.ok()) blocks = *std::move(asked);
-    }
-    return blocks == nullptr ? 0 : blocks->Read(offset, out);
-  });
+  // By the first read of raw data: a reader that looks at metadata only needs no memory. Metadata
+  // that was not mapped is taken where it lies there, and else comes with more of it.
+  source_.UseShared(
+      [ask, has_asked = false, blocks = std::shared_ptr<rpc::SharedBlocks>()](
+          uint64_t offset, absl::Span<char> out, rpc::ReadKind kind) mutable -> uint64_t {
+        if (kind == rpc::ReadKind::kMetadata)
+          return blocks == nullptr ? 0 : blocks->Peek(offset, out);
+        if (!std::exchange(has_asked, true)) {
+          if (auto asked = AskToMap(ask); asked.ok()) blocks = *std::move(asked);
+        }
+        return blocks == nullptr ? 0 : blocks->Read(offset, out);
+      });
 }
 
 absl::Status Reader::FindSuperblock() {
