@@ -89,4 +89,9 @@ bool AckGuard::is_open() const {
   return CheckTime().ok();
 }
 
+absl::Duration AckGuard::BeatAge() const {
+  absl::MutexLock lock(&mutex_);
+  return clock_.Monotonic() - (valid_until_ - valid_for_);
+}
+
 }  // namespace h5mirror::cluster
