@@ -340,9 +340,12 @@ void Node::Claim(ClusterView& view) {
     const CellRecord before = view.cells[cell];
     const CellRecord claimed = Claimed(before, member_.identity().id, member_.epoch());
     if (!SetCell(view, cell, claimed)) continue;
-    if (before.state != CellState::kFree) {
+    // Where another server, or this one, could not open it, the cell is free, and was not closed.
+    if (before.state == CellState::kFree && before.is_clean) {
+      taken_since_.erase(cell);
+    } else {
       const auto lost = lost_at_.find(view.servers[before.owner].session);
-      taken_since_[cell] = lost == lost_at_.end() ? claimable_at_[cell] : lost->second;
+      taken_since_.try_emplace(cell, lost == lost_at_.end() ? claimable_at_[cell] : lost->second);
     }
     claimable_at_.erase(cell);
     Note(StrCat("owns the cell \"", cell, "\", epoch ", claimed.epoch));
@@ -385,7 +388,6 @@ bool Node::TendOpening(ClusterView& view, const std::string& cell, CellRecord re
     return true;
   }
   if (held.stage != Stage::kFailed) return false;
-  taken_since_.erase(cell);
   Note(StrCat("the cell \"", cell, "\" cannot be opened: ", ToStd(held.error.message())));
   if (absl::IsInternal(held.error)) {
     End(held.error);

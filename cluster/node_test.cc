@@ -491,6 +491,19 @@ TEST_F(NodeTest, AnEvictedServerIsFencedThoughItBeats) {
   EXPECT_LE(b->node_.counts().takeover_time, absl::Seconds(4));
 }
 
+TEST_F(NodeTest, ATakeoverThatSucceedsAtTheSecondTryIsOne) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  b->host_.SetResult(absl::FailedPreconditionError("the lock is held"));
+  Run(8, {b.get()});
+  EXPECT_EQ(b->node_.counts().takeovers, 0u);
+  b->host_.SetResult(absl::OkStatus());
+  Run(20, {b.get()});
+  EXPECT_EQ(Cell("x").state, CellState::kServed);
+  EXPECT_EQ(b->node_.counts().takeovers, 1u);
+  EXPECT_GE(b->node_.counts().takeover_time, absl::Seconds(10)) << "from the loss on";
+}
+
 TEST_F(NodeTest, TheServersOwnReasonEndsIt) {
   auto a = MakeOwner();
   a->node_.End(absl::InternalError("the disk fails"));

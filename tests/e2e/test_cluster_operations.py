@@ -6,7 +6,9 @@ opened elsewhere.
 
 import json
 import signal
+import urllib.request
 
+from harness.metrics import free_port
 from harness.process import wait_until
 from harness.server import Server
 from harness.site import Site
@@ -34,6 +36,10 @@ class Trio:
 
     def __init__(self, directory, *, lease: str = "4s"):
         self.lease = lease
+        self.tell = directory / "tell"
+        self.tell.write_text(f'#!/bin/sh\necho "$H5MIRROR_EVENT|$H5MIRROR_FILE" >> {directory}/told-$1\n')
+        self.tell.chmod(0o755)
+        self.metrics_ports = {node: free_port() for node in "abc"}
         (directory / "registry").mkdir()
         self.directory = directory
         self.site = Site(directory, options=self._options("a"), tables=self._table("a"))
@@ -50,7 +56,21 @@ class Trio:
         wait_until(lambda: self.status()["degraded"] is False and self.up() == {"a", "b", "c"}, "no whole cluster", 60)
 
     def _options(self, node) -> dict:
-        return {**OPTIONS, "audit_log": self.directory / f"audit-{node}.jsonl"}
+        metrics = f"127.0.0.1:{self.metrics_ports[node]}"
+        return {**OPTIONS, "audit_log": self.directory / f"audit-{node}.jsonl", "metrics_listen": metrics}
+
+    def metric(self, node: str, name: str) -> float:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_ports[node]}/metrics", timeout=10) as page:
+            lines = page.read().decode().splitlines()
+        return float(next(line.split()[-1] for line in lines if line.startswith(f"h5mirror_server_cluster_{name} ")))
+
+    def await_metric(self, node: str, name: str, value: float) -> None:
+        wait_until(lambda: self.metric(node, name) == value, f"{name} of {node} is not {value}", 30)
+
+    def await_event(self, node: str, event: str, file: str = "") -> None:
+        told = self.directory / f"told-{node}"
+        line = f"{event}|{file}\n"
+        wait_until(lambda: told.exists() and line in told.read_text(), f"{node} does not tell of {event}", 30)
 
     def audited(self, node: str, method: str) -> list:
         """The files that the audit log of a server names for calls that succeeded."""
@@ -59,7 +79,8 @@ class Trio:
 
     def _table(self, node) -> str:
         registry = f'registry = "file:{self.directory / "registry"}"'
-        return f'[cluster]\n{registry}\nnode = "{node}"\ncells = ["x", "y"]\nlease = "{self.lease}"\n'
+        cluster = f'[cluster]\n{registry}\nnode = "{node}"\ncells = ["x", "y"]\nlease = "{self.lease}"\n'
+        return f'{cluster}[[notify]]\ncommand = ["{self.tell}", "{node}"]\n'
 
     def cli(self, *arguments, at: str = "a"):
         self.site.server = self.servers[at]
@@ -119,6 +140,10 @@ def test_a_cell_moves_under_its_writer(trio):
     result = trio.cli("cluster", "move", "x", to, at=asked).ok()
     assert f"x is served by {to} now" in result.out
     assert trio.owner("x") == to
+    trio.await_event(owner, "cell_moved", "x")
+    trio.await_metric(owner, "handovers_total", 1)
+    trio.await_metric(to, "takeovers_total", 0)
+    assert trio.metric(to, "cells") >= 1
     done = writer.out().count("cut ")
     writer.wait_for_line(f"cut {done + 5}")
     trio.site.local("enough").touch()
@@ -138,6 +163,9 @@ def test_a_drained_server_has_no_cell_until_it_is_wanted_again(trio):
     assert status["degraded"] is False
     states = {each["id"]: (each["state"], each["cells"]) for each in status["servers"]}
     assert states[server] == ("draining", 0)
+    trio.await_event(server, "server_drained")
+    trio.await_metric(server, "drains_total", 1)
+    trio.await_metric(server, "cells", 0)
     refused = trio.cli("cluster", "move", "x", server, at=asked)
     assert refused.code == 5 and "is draining" in refused.err
     trio.cli("cluster", "drain", server, "--undo", at=asked).ok()
@@ -168,6 +196,13 @@ def test_an_eviction_takes_a_living_server_only_by_force(trio):
     wait_until(lambda: trio.status(at=asked)["degraded"] is False, "its cells are lost", 60)
     assert trio.owner("x", at=asked) != server
     assert server in trio.audited(asked, "EvictServer")
+    owner = trio.owner("x", at=asked)
+    trio.await_event(asked, "server_evicted")
+    trio.await_event(asked, "server_fenced")
+    trio.await_event(owner, "cell_taken_over", "x")
+    trio.await_metric(asked, "fenced_total", 1)
+    assert trio.metric(owner, "takeovers_total") >= 1
+    assert 0 < trio.metric(owner, "takeover_seconds_total") < 120
     trio.servers[server].start()
 
 
