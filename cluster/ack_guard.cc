@@ -51,11 +51,14 @@ absl::Status AckGuard::AskAnew() {
       is_asking_ = true;
       number = ++begun_;
     }
+    // It began after this call. Another read may end before this thread gets the lock again, so
+    // `answer_` may be a later one by then.
     absl::Status answer = ask_();
     absl::MutexLock lock(&mutex_);
-    answer_ = std::move(answer);
+    answer_ = answer;
     ended_ = number;
     is_asking_ = false;
+    return answer;
   }
 }
 
