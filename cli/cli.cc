@@ -12,6 +12,7 @@
 #include "cli/context/context.h"
 #include "cli/context/exit_code.h"
 #include "cli/help.h"
+#include "cli/verbs/verb_cluster.h"
 #include "cli/verbs/verbs.h"
 
 namespace h5mirror::tools {
@@ -115,6 +116,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddPrune(app, context, action);
   AddStats(app, context, action);
   AddUsage(app, context, action);
+  AddCluster(app, context, action);
   AddVerify(app, context, arguments, runners.open, action);
   AddRecover(app, context, action);
   AddPush(app, context, action);

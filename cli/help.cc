@@ -68,6 +68,11 @@ const std::map<std::string_view, std::string_view>& Examples() {
       {"usage",
        "h5mirror usage\n"
        "h5mirror usage --all"},
+      {"cluster",
+       "h5mirror cluster status\n"
+       "h5mirror cluster move bl7 node8\n"
+       "h5mirror cluster drain node7\n"
+       "h5mirror cluster evict node7"},
       {"verify",
        "h5mirror verify run.h5\n"
        "h5mirror verify --against /data/run.h5"},

@@ -51,11 +51,14 @@ absl::Status AckGuard::AskAnew() {
       is_asking_ = true;
       number = ++begun_;
     }
+    // It began after this call. Another read may end before this thread gets the lock again, so
+    // `answer_` may be a later one by then.
     absl::Status answer = ask_();
     absl::MutexLock lock(&mutex_);
-    answer_ = std::move(answer);
+    answer_ = answer;
     ended_ = number;
     is_asking_ = false;
+    return answer;
   }
 }
 
@@ -87,6 +90,11 @@ void AckGuard::Drop(const std::string& cell) {
 bool AckGuard::is_open() const {
   absl::MutexLock lock(&mutex_);
   return CheckTime().ok();
+}
+
+absl::Duration AckGuard::BeatAge() const {
+  absl::MutexLock lock(&mutex_);
+  return clock_.Monotonic() - (valid_until_ - valid_for_);
 }
 
 }  // namespace h5mirror::cluster

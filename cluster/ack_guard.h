@@ -54,6 +54,8 @@ class AckGuard {
 
   // Whether Check() would pass for cells that are this server's.
   bool is_open() const;
+  // Since the last beat that succeeded was sent; InfiniteDuration: none was.
+  absl::Duration BeatAge() const;
 
  private:
   absl::Status CheckTime() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);

@@ -1,6 +1,9 @@
 #include "cluster/cells.h"
 
+#include <tuple>
 #include <utility>
+
+#include "cluster/claims.h"
 
 namespace h5mirror::cluster {
 
@@ -12,10 +15,12 @@ void Cells::SetOwnEpoch(uint64_t epoch) {
 void Cells::Update(const ClusterView& view) {
   absl::MutexLock lock(&mutex_);
   for (const auto& [id, server] : view.servers) {
+    // Of changes that others make, which keep the seq, each leads to a later state.
+    const auto age = [](const ServerRecord& each) {
+      return std::tuple(each.epoch, each.seq, each.state);
+    };
     ServerRecord& known = servers_[id];
-    const bool is_later =
-        server.epoch > known.epoch || (server.epoch == known.epoch && server.state >= known.state);
-    if (is_later) known = server;
+    if (age(server) >= age(known)) known = server;
   }
   for (const auto& [cell, record] : view.cells) {
     CellRecord& known = cells_[cell];
@@ -37,6 +42,15 @@ std::optional<std::string> Cells::CellOf(std::string_view path) const {
     const size_t slash = path.rfind('/');
     path = path.substr(0, slash == path.npos ? 0 : slash);
   }
+}
+
+std::map<std::string, Route> Cells::RoutesBelow(std::string_view directory) const {
+  absl::MutexLock lock(&mutex_);
+  std::map<std::string, Route> routes;
+  for (const auto& [cell, record] : cells_) {
+    if (Overlap(cell, directory)) routes[cell] = RouteOf(record, 0);
+  }
+  return routes;
 }
 
 Route Cells::RouteOf(const CellRecord& record, uint64_t seen_epoch) const {

@@ -49,6 +49,10 @@ class Cells {
   // of, 0 where it has not. A redirect's epoch is higher, so redirects end.
   Route Resolve(std::string_view cell, uint64_t seen_epoch) const;
 
+  // The cells in `directory`, or the one that it lies in, and where calls for them go. By
+  // directory.
+  std::map<std::string, Route> RoutesBelow(std::string_view directory) const;
+
  private:
   Route RouteOf(const CellRecord& record, uint64_t seen_epoch) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);

@@ -118,6 +118,7 @@ absl::Status Member::Join(const ClusterView& view) {
   record.listen = identity_.listen;
   record.session = identity_.session;
   record.addresses = identity_.addresses;
+  record.version = identity_.version;
   const std::string beat = Encode(BeatRecord{record.epoch, beat_number_ = 1});
   const absl::Duration sent_at = clock_.Monotonic();
   const absl::Status joined =
@@ -195,15 +196,25 @@ absl::Status Member::Change(const ServerRecord& before, ServerRecord after) {
   return absl::OkStatus();
 }
 
-absl::Status Member::SetState(ServerState state) {
+absl::Status Member::ChangeState(ServerState state,
+                                 bool (*is_done)(ServerState now, ServerState wanted)) {
   H5M_ASSIGN_OR_RETURN(const ServerRecord before, OwnRecord());
-  if (before.state >= state) return absl::OkStatus();
+  if (is_done(before.state, state)) return absl::OkStatus();
   ServerRecord after = before;
   after.state = state;
   const absl::Status set = Change(before, after);
   if (!absl::IsAborted(set)) return set;
   absl::MutexLock lock(&mutex_);
-  return record_.state >= state ? absl::OkStatus() : LookAgain("its state was not taken");
+  return is_done(record_.state, state) ? absl::OkStatus() : LookAgain("its state was not taken");
+}
+
+absl::Status Member::SetState(ServerState state) {
+  return ChangeState(state, [](ServerState now, ServerState wanted) { return now >= wanted; });
+}
+
+absl::Status Member::Resume() {
+  return ChangeState(ServerState::kUp,
+                     [](ServerState now, ServerState) { return now != ServerState::kDraining; });
 }
 
 absl::Status Member::AddMount(const std::string& session,

@@ -27,6 +27,7 @@ struct ServerIdentity {
   // A name of this life of the server, never given twice: the uuid of its session in CephFS.
   std::string session;
   std::vector<std::string> addresses;  // as ServerRecord
+  std::string version = {};            // as ServerRecord
 };
 
 // What a call below may end with, besides OK:
@@ -62,6 +63,9 @@ class Member {
   // Sets the own record to draining or gone; OK where it is so, or further, already.
   absl::Status SetState(ServerState state);
 
+  // Sets the own record from draining back to up; OK where it is up.
+  absl::Status Resume();
+
   // Whether the registry says that this server is up or draining, of this epoch.
   absl::Status Confirm();
 
@@ -92,6 +96,8 @@ class Member {
   void Forget(const Mounts& dropped) ABSL_LOCKS_EXCLUDED(mutex_);
   // The own record. kUnavailable: it has not joined. kInternal: it is over.
   absl::StatusOr<ServerRecord> OwnRecord() const;
+  // `is_done`: by the record as it is after a change that was not taken.
+  absl::Status ChangeState(ServerState state, bool (*is_done)(ServerState now, ServerState wanted));
   // Reads record and beat, after an answer that was lost.
   absl::Status Learn();
   // Of a result of the registry: what callers get.

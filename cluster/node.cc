@@ -1,5 +1,6 @@
 #include "cluster/node.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -47,6 +48,23 @@ void Node::Note(const std::string& line) {
   if (events_.on_note != nullptr) events_.on_note(line);
 }
 
+void Node::Tell(NodeEvent::Kind kind, const std::string& subject) {
+  if (events_.on_event != nullptr) events_.on_event({kind, subject});
+}
+
+NodeCounts Node::counts() const {
+  absl::MutexLock lock(&mutex_);
+  return counts_;
+}
+
+std::map<std::string, absl::Duration> Node::BeatAges() const {
+  const absl::Duration now = clock_.Monotonic();
+  absl::MutexLock lock(&mutex_);
+  std::map<std::string, absl::Duration> ages;
+  for (const auto& [id, at] : beats_at_) ages[id] = now - at;
+  return ages;
+}
+
 void Node::End(const absl::Status& why) {
   guard_.Close(why.ok() ? absl::InternalError("this server has given its cells away") : why);
   {
@@ -60,6 +78,11 @@ void Node::End(const absl::Status& why) {
 void Node::Drain() {
   absl::MutexLock lock(&mutex_);
   wants_drain_ = true;
+}
+
+void Node::Evict(const std::string& id) {
+  absl::MutexLock lock(&mutex_);
+  evictions_.insert(id);
 }
 
 void Node::Beat() {
@@ -106,7 +129,7 @@ void Node::Start(ClusterView& view) {
         StrCat("another server runs under the ID ", member_.identity().id)));
   }
   // Its own earlier life is watched as that of any other server.
-  GiveUp(view, watcher_.Observe(view, "", looks_));
+  GiveUp(view, watcher_.Observe(view, "", looks_), "is silent");
   FenceDead(view);
 }
 
@@ -123,17 +146,61 @@ void Node::StepJoined(ClusterView& view) {
     const absl::Status set = member_.SetState(ServerState::kDraining);
     if (absl::IsInternal(set)) return End(set);
     if (!set.ok()) return;
+  } else if (!TakeWish(view)) {
+    return;
   }
   const auto silent = watcher_.Observe(view, member_.identity().id, member_.own_beats());
+  NoteBeats(view);
   if (!wants_drain()) {
     if (!silent.empty()) SetPhase(NodePhase::kClaiming);
-    GiveUp(view, silent);
+    GiveUp(view, silent, "is silent");
+    GiveUp(view, TakeEvictions(view), "is evicted");
     FenceDead(view);
-    Claim(view);
+    if (!stands_aside_) Claim(view);
   }
   Tend(view);
   if (wants_drain()) return EndDrain(view);
-  SetPhase(NodePhase::kOwning);
+  SetPhase(stands_aside_ ? NodePhase::kDraining : NodePhase::kOwning);
+}
+
+bool Node::TakeWish(const ClusterView& view) {
+  const DrainWish wish = view.WishFor(member_.identity().id);
+  const bool stands_aside = wish != DrainWish::kNone;
+  if (stands_aside != stands_aside_) {
+    const absl::Status set =
+        stands_aside ? member_.SetState(ServerState::kDraining) : member_.Resume();
+    if (absl::IsInternal(set)) End(set);
+    if (!set.ok()) return false;
+    stands_aside_ = stands_aside;
+    is_drained_ = false;
+    Note(stands_aside ? "hands its cells over, as it was asked to" : "takes cells again");
+    absl::MutexLock lock(&mutex_);
+    if (stands_aside) ++counts_.drains;
+  }
+  if (wish == DrainWish::kExit && !std::exchange(is_exit_told_, true)) {
+    Note("ends in order, as it was asked to");
+    if (events_.on_exit_wanted != nullptr) events_.on_exit_wanted();
+  }
+  return true;
+}
+
+void Node::NoteBeats(const ClusterView& view) {
+  std::map<std::string, absl::Duration> seen = watcher_.SeenAt();
+  uint64_t owned = 0;
+  bool has_cell = false;
+  for (const auto& [cell, record] : view.cells) {
+    if (!IsOwn(record) || record.state == CellState::kFree) continue;
+    has_cell = true;
+    if (record.state == CellState::kServed) ++owned;
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    beats_at_.swap(seen);
+    counts_.cells_owned = owned;
+  }
+  if (!stands_aside_ || has_cell || std::exchange(is_drained_, true)) return;
+  Note("has handed over its last cell");
+  Tell(NodeEvent::Kind::kDrained, member_.identity().id);
 }
 
 // ---- Servers ----
@@ -154,13 +221,26 @@ bool Node::SetServer(ClusterView& view, const std::string& id, ServerState state
   return true;
 }
 
-void Node::GiveUp(ClusterView& view, const std::vector<std::string>& silent) {
-  for (const std::string& id : silent) {
+std::vector<std::string> Node::TakeEvictions(const ClusterView& view) {
+  absl::MutexLock lock(&mutex_);
+  std::erase_if(evictions_, [&view](const std::string& id) {
+    const ServerRecord* const server = view.FindServer(id);
+    return server == nullptr || !IsAlive(server->state);
+  });
+  return {evictions_.begin(), evictions_.end()};
+}
+
+void Node::GiveUp(ClusterView& view, const std::vector<std::string>& ids, std::string_view why) {
+  for (const std::string& id : ids) {
     // It may beat at this moment: then nothing happens.
     const std::string beat = BeatName(id);
     if (!SetServer(view, id, ServerState::kDead, {{beat, TextOf(view.texts, beat)}})) continue;
     given_up_.insert(view.servers[id].session);
-    Note(StrCat("the server ", id, " is silent, and is given up"));
+    Note(StrCat("the server ", id, " ", why, ", and is given up"));
+    absl::ReleasableMutexLock lock(&mutex_);
+    const bool is_wanted = evictions_.erase(id) > 0;
+    lock.Release();
+    if (is_wanted) Tell(NodeEvent::Kind::kEvicted, id);
   }
 }
 
@@ -175,7 +255,9 @@ bool Node::MayFence(const std::string& id, const ServerRecord& record) {
 void Node::FenceDead(ClusterView& view) {
   std::vector<std::string> dead;
   for (const auto& [id, record] : view.servers) {
-    if (record.state == ServerState::kDead && MayFence(id, record)) dead.push_back(id);
+    if (record.state != ServerState::kDead) continue;
+    lost_at_.try_emplace(record.session, clock_.Monotonic());
+    if (MayFence(id, record)) dead.push_back(id);
   }
   for (const std::string& id : dead) {
     if (member_.epoch() != 0) SetPhase(NodePhase::kFencing);
@@ -190,6 +272,11 @@ void Node::FenceDead(ClusterView& view) {
     dead_at_.erase(record.session);
     given_up_.erase(record.session);
     Note(StrCat("the server ", id, " is fenced"));
+    {
+      absl::MutexLock lock(&mutex_);
+      ++counts_.fenced;
+    }
+    Tell(NodeEvent::Kind::kFenced, id);
   }
 }
 
@@ -227,8 +314,18 @@ bool Node::MayClaim(const ClusterView& view, const std::string& cell, const Cell
     if (now < later->second) return false;
     reopen_at_.erase(later);
   }
-  const auto place = static_cast<double>(PlaceOf(cell, member_.identity().id, view));
-  return now - since >= place * timing_.claim_patience;
+  return now - since >= PatienceFor(view, cell, record);
+}
+
+absl::Duration Node::PatienceFor(const ClusterView& view, const std::string& cell,
+                                 const CellRecord& record) const {
+  const std::string& self = member_.identity().id;
+  const std::string to = record.state == CellState::kFree ? view.MovesTo(cell) : "";
+  if (to == self) return absl::ZeroDuration();
+  const auto place = static_cast<double>(PlaceOf(cell, self, view));
+  // The server that it moves to may not come.
+  return place * timing_.claim_patience +
+         (to.empty() ? absl::ZeroDuration() : timing_.reopen_after);
 }
 
 void Node::Claim(ClusterView& view) {
@@ -240,8 +337,16 @@ void Node::Claim(ClusterView& view) {
   }
   for (const std::string& cell : wanted) {
     SetPhase(NodePhase::kClaiming);
-    const CellRecord claimed = Claimed(view.cells[cell], member_.identity().id, member_.epoch());
+    const CellRecord before = view.cells[cell];
+    const CellRecord claimed = Claimed(before, member_.identity().id, member_.epoch());
     if (!SetCell(view, cell, claimed)) continue;
+    // Where another server, or this one, could not open it, the cell is free, and was not closed.
+    if (before.state == CellState::kFree && before.is_clean) {
+      taken_since_.erase(cell);
+    } else {
+      const auto lost = lost_at_.find(view.servers[before.owner].session);
+      taken_since_.try_emplace(cell, lost == lost_at_.end() ? claimable_at_[cell] : lost->second);
+    }
     claimable_at_.erase(cell);
     Note(StrCat("owns the cell \"", cell, "\", epoch ", claimed.epoch));
   }
@@ -278,7 +383,9 @@ bool Node::TendOpening(ClusterView& view, const std::string& cell, CellRecord re
   if (held.stage == Stage::kOpened) {
     record.state = CellState::kServed;
     record.is_clean = false;
-    return SetCell(view, cell, record);
+    if (!SetCell(view, cell, record)) return false;
+    TellServed(cell);
+    return true;
   }
   if (held.stage != Stage::kFailed) return false;
   Note(StrCat("the cell \"", cell, "\" cannot be opened: ", ToStd(held.error.message())));
@@ -292,10 +399,63 @@ bool Node::TendOpening(ClusterView& view, const std::string& cell, CellRecord re
   return SetCell(view, cell, record);
 }
 
-bool Node::TendServed(ClusterView& view, const std::string& cell, CellRecord record) {
-  if (!wants_drain()) {
+void Node::TellServed(const std::string& cell) {
+  const auto since = taken_since_.find(cell);
+  if (since == taken_since_.end()) return;
+  const absl::Duration took = clock_.Monotonic() - since->second;
+  taken_since_.erase(since);
+  {
+    absl::MutexLock lock(&mutex_);
+    ++counts_.takeovers;
+    counts_.takeover_time += took;
+  }
+  Tell(NodeEvent::Kind::kTakenOver, cell);
+}
+
+void Node::TellGiven(const std::string& cell) {
+  {
+    absl::MutexLock lock(&mutex_);
+    ++counts_.handovers;
+  }
+  Note(StrCat("has given the cell \"", cell, "\" away"));
+  Tell(NodeEvent::Kind::kHandedOver, cell);
+}
+
+bool Node::IsToGive(const ClusterView& view, const std::string& cell) const {
+  if (wants_drain()) return true;
+  const std::string& self = member_.identity().id;
+  if (const std::string to = view.MovesTo(cell); !to.empty() && to != self) return true;
+  // A cell that nobody could take stays.
+  return stands_aside_ && std::any_of(view.servers.begin(), view.servers.end(), [&](const auto& s) {
+           return s.first != self && s.second.state == ServerState::kUp;
+         });
+}
+
+bool Node::IsGivingAnother(const std::string& cell) const {
+  return std::any_of(held_.begin(), held_.end(), [&cell](const auto& each) {
+    const Stage stage = each.second.stage;
+    return each.first != cell && stage >= Stage::kRetiring && stage <= Stage::kClosed;
+  });
+}
+
+bool Node::TendServed(ClusterView& view, const std::string& cell, CellRecord record, Held& held) {
+  if (held.stage == Stage::kFailed) {  // Of a Retire().
+    Note(StrCat("the cell \"", cell, "\" stays for now: ", ToStd(held.error.message())));
+    held.stage = Stage::kOpened;
+    return false;
+  }
+  if (held.stage == Stage::kRetiring) return false;
+  if (held.stage != Stage::kRetired && !IsToGive(view, cell)) {
     guard_.Add(cell, record.epoch);
     return false;
+  }
+  // At the end of the process the calls have ended before.
+  if (held.stage == Stage::kOpened && !wants_drain()) {
+    guard_.Add(cell, record.epoch);
+    if (IsGivingAnother(cell)) return false;
+    held.stage = Stage::kRetiring;
+    host_.Retire(cell, record.epoch, Then(cell, record.epoch, Stage::kRetired));
+    return true;
   }
   record.state = CellState::kDraining;
   return SetCell(view, cell, record);
@@ -303,7 +463,7 @@ bool Node::TendServed(ClusterView& view, const std::string& cell, CellRecord rec
 
 bool Node::TendDraining(ClusterView& view, const std::string& cell, CellRecord record, Held& held) {
   guard_.Drop(cell);
-  if (held.stage == Stage::kOpened) {
+  if (held.stage == Stage::kOpened || held.stage == Stage::kRetired) {
     held.stage = Stage::kClosing;
     host_.Close(cell, record.epoch, Then(cell, record.epoch, Stage::kClosed));
     return true;
@@ -316,11 +476,16 @@ bool Node::TendDraining(ClusterView& view, const std::string& cell, CellRecord r
   if (held.stage != Stage::kClosed) return false;
   record.state = CellState::kFree;
   record.is_clean = true;
-  return SetCell(view, cell, record);
+  if (!SetCell(view, cell, record)) return false;
+  TellGiven(cell);
+  return true;
 }
 
 bool Node::TendCell(ClusterView& view, const std::string& cell, const CellRecord& record) {
-  if (!IsOwn(record)) return false;
+  if (!IsOwn(record)) {
+    held_.erase(cell);
+    return false;
+  }
   if (record.state == CellState::kFree) {
     held_.erase(cell);
     return false;
@@ -332,7 +497,7 @@ bool Node::TendCell(ClusterView& view, const std::string& cell, const CellRecord
     case CellState::kOpening:
       return TendOpening(view, cell, record, held);
     case CellState::kServed:
-      return TendServed(view, cell, record);
+      return TendServed(view, cell, record, held);
     case CellState::kDraining:
       return TendDraining(view, cell, record, held);
     case CellState::kFree:

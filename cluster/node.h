@@ -44,7 +44,7 @@ enum class NodePhase : uint8_t {
   kClaiming,  // gives silent servers up, and takes cells that nobody owns
   kFencing,   // keeps a dead server's writes off the disk
   kOwning,    // nothing to do but to serve
-  kDraining,  // gives its cells away
+  kDraining,  // gives its cells away, or has none and takes none as an operator wants it
   kGone,      // does and answers nothing more; for good
 };
 
@@ -70,9 +70,39 @@ class CellHost {
   // this server ends.
   virtual void Open(const std::string& cell, uint64_t epoch, Recovery recovery, Done done) = 0;
 
+  // Ends the sessions and calls of a cell while its guard still passes their acks, and takes no new
+  // ones. An error: they do not end in time. Then all is as before, and the cell is served on.
+  virtual void Retire(const std::string& /*cell*/, uint64_t /*epoch*/, Done done) {
+    done(absl::OkStatus());
+  }
+
   // Takes no new call, ends those in hand, syncs and closes. The guard passes nothing of the cell
   // by then. After an error this server ends: bytes of it could still reach the disk.
   virtual void Close(const std::string& cell, uint64_t epoch, Done done) = 0;
+};
+
+// What an operator may want to be told of.
+struct NodeEvent {
+  enum class Kind : uint8_t {
+    kTakenOver,   // a cell of a lost server is served here
+    kHandedOver,  // a cell was given to another server, in order
+    kDrained,     // this server has handed over its last cell, as an operator wants it
+    kEvicted,     // this server has given another one up, as an operator wants it
+    kFenced,      // this server has fenced another one
+  };
+  Kind kind;
+  std::string subject;  // the cell's directory, or the server's ID
+};
+
+// Since the start of this server.
+struct NodeCounts {
+  uint64_t cells_owned = 0;  // now: served by it
+  uint64_t takeovers = 0;    // cells of lost servers that it has opened
+  // Of these, together: from its first look that showed the server dead until it served the cell.
+  absl::Duration takeover_time;
+  uint64_t handovers = 0;  // cells that it has given away in order
+  uint64_t drains = 0;     // how often an operator has asked it to hand over its cells
+  uint64_t fenced = 0;     // servers that it has fenced
 };
 
 struct NodeEvents {
@@ -80,6 +110,10 @@ struct NodeEvents {
   std::function<void(const absl::Status& why)> on_gone;
   // A line for the log. By the thread of Step(), with no lock held.
   std::function<void(const std::string& line)> on_note;
+  // So is this.
+  std::function<void(const NodeEvent& event)> on_event = nullptr;
+  // And this, once: an operator wants this server to end in order.
+  std::function<void()> on_exit_wanted = nullptr;
 };
 
 // Beat() is for one thread, and waits for the registry only. Step() is for one thread, and may wait
@@ -99,6 +133,9 @@ class Node {
 
   // Begins to give all cells away. The phase is gone when that is done.
   void Drain();
+  // Gives a server up at the next Step(), though it may not be silent. Nothing, where it is over by
+  // then.
+  void Evict(const std::string& id);
   // Ends at once, for a reason of the server's own (it is fenced, a disk fails). Others will fence
   // it.
   void End(const absl::Status& why);
@@ -114,6 +151,12 @@ class Node {
   }
 
   NodePhase phase() const;
+  NodeCounts counts() const;
+  // By ID, of the other servers that are alive: how long their beats have not changed, as this one
+  // has seen it.
+  std::map<std::string, absl::Duration> BeatAges() const;
+  // The time since the last beat of its own that succeeded; InfiniteDuration: there was none.
+  absl::Duration OwnBeatAge() const { return guard_.BeatAge(); }
   // To be asked before each answer.
   AckGuard& guard() { return guard_; }
   const Cells& cells() const { return cells_; }
@@ -124,7 +167,16 @@ class Node {
 
  private:
   // A cell that the registry has as this server's.
-  enum class Stage : uint8_t { kNone, kOpening, kOpened, kClosing, kClosed, kFailed };
+  enum class Stage : uint8_t {
+    kNone,
+    kOpening,
+    kOpened,
+    kRetiring,
+    kRetired,
+    kClosing,
+    kClosed,
+    kFailed
+  };
   struct Held {
     uint64_t epoch = 0;
     Stage stage = Stage::kNone;
@@ -135,7 +187,7 @@ class Node {
     struct Result {
       std::string cell;
       uint64_t epoch;
-      Stage stage;  // kOpened or kClosed
+      Stage stage;  // kOpened, kRetired or kClosed
       absl::Status status;
     };
     absl::Mutex mutex;
@@ -148,18 +200,30 @@ class Node {
   bool HasRival(const ClusterView& view);
   void StepJoined(ClusterView& view);
 
-  void GiveUp(ClusterView& view, const std::vector<std::string>& silent);
+  // Takes what an operator wants of this server. False: not yet.
+  bool TakeWish(const ClusterView& view);
+  void NoteBeats(const ClusterView& view);
+  std::vector<std::string> TakeEvictions(const ClusterView& view);
+  void GiveUp(ClusterView& view, const std::vector<std::string>& ids, std::string_view why);
   void FenceDead(ClusterView& view);
   bool MayFence(const std::string& id, const ServerRecord& record);
   void Claim(ClusterView& view);
   bool MayClaim(const ClusterView& view, const std::string& cell, const CellRecord& record);
+  // How long a cell that can be claimed is left to others.
+  absl::Duration PatienceFor(const ClusterView& view, const std::string& cell,
+                             const CellRecord& record) const;
+  // Whether a cell of this server is to be another's.
+  bool IsToGive(const ClusterView& view, const std::string& cell) const;
+  bool IsGivingAnother(const std::string& cell) const;
+  void TellServed(const std::string& cell);
+  void TellGiven(const std::string& cell);
   void EndDrain(const ClusterView& view);
 
   void Tend(ClusterView& view);
   // True: the record has changed, and is to be looked at again.
   bool TendCell(ClusterView& view, const std::string& cell, const CellRecord& record);
   bool TendOpening(ClusterView& view, const std::string& cell, CellRecord record, Held& held);
-  bool TendServed(ClusterView& view, const std::string& cell, CellRecord record);
+  bool TendServed(ClusterView& view, const std::string& cell, CellRecord record, Held& held);
   bool TendDraining(ClusterView& view, const std::string& cell, CellRecord record, Held& held);
   void TakeResults();
   CellHost::Done Then(const std::string& cell, uint64_t epoch, Stage stage);
@@ -173,6 +237,7 @@ class Node {
   bool wants_drain() const;
   void SetPhase(NodePhase phase);
   void Note(const std::string& line);
+  void Tell(NodeEvent::Kind kind, const std::string& subject);
 
   Registry& registry_;
   Fencer& fencer_;
@@ -196,10 +261,19 @@ class Node {
   std::map<std::string, absl::Duration> reopen_at_;     // by cell: after an open that failed
   std::map<std::string, absl::Duration> dead_at_;       // by session: seen first
   std::set<std::string> given_up_;                      // sessions that this server set to dead
+  // When each was seen dead first. By session.
+  std::map<std::string, absl::Duration> lost_at_;
+  std::map<std::string, absl::Duration> taken_since_;  // by cell: lost_at_ of its former owner
+  bool stands_aside_ = false;                          // an operator wants it to have no cell
+  bool is_drained_ = false;                            // and it has none
+  bool is_exit_told_ = false;
 
   mutable absl::Mutex mutex_;
   NodePhase phase_ ABSL_GUARDED_BY(mutex_) = NodePhase::kStarting;
   bool wants_drain_ ABSL_GUARDED_BY(mutex_) = false;
+  std::set<std::string> evictions_ ABSL_GUARDED_BY(mutex_);  // IDs
+  NodeCounts counts_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, absl::Duration> beats_at_ ABSL_GUARDED_BY(mutex_);  // by ID: seen first
 };
 
 }  // namespace h5mirror::cluster

@@ -1,5 +1,7 @@
 #include "cluster/node.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "base/testing/fake_clock.h"
 #include "cluster/claims.h"
@@ -7,6 +9,7 @@
 #include "cluster/testing/fake_fencer.h"
 #include "cluster/testing/fake_host.h"
 #include "cluster/testing/memory_registry.h"
+#include "cluster/wishes.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -24,7 +27,16 @@ class Server {
       : registry_(registry),
         node_(registry_, fencer_, host_, clock, Timing(),
               {id, StrCat("host-", id, ":5"), session, {StrCat("address of ", session)}},
-              {[this](const absl::Status& why) { gone_.push_back(why); }, nullptr}) {}
+              {.on_gone = [this](const absl::Status& why) { gone_.push_back(why); },
+               .on_note = nullptr,
+               .on_event = [this](const NodeEvent& event) { events_.push_back(event); },
+               .on_exit_wanted = [this] { ++exits_wanted_; }}) {}
+
+  int CountOf(NodeEvent::Kind kind) const {
+    return static_cast<int>(
+        std::count_if(events_.begin(), events_.end(),
+                      [kind](const NodeEvent& event) { return event.kind == kind; }));
+  }
 
   // As the two threads would.
   void Turn() {
@@ -36,6 +48,8 @@ class Server {
   FakeFencer fencer_;
   FakeHost host_;
   std::vector<absl::Status> gone_;
+  std::vector<NodeEvent> events_;
+  int exits_wanted_ = 0;
   Node node_;
 };
 
@@ -343,6 +357,151 @@ TEST_F(NodeTest, ACallerThatHasHeardMoreMakesItRead) {
   EXPECT_EQ(a->node_.Find("nowhere", 0).kind, RouteKind::kNoCell);
   a->registry_.FailAll(absl::UnavailableError("away"));
   EXPECT_EQ(a->node_.Find("x", 9).kind, RouteKind::kWait);
+}
+
+// ---- What an operator wants ----
+
+TEST_F(NodeTest, ACellMovesToTheServerThatWasNamed) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  auto c = Make("c", "c-1");
+  const std::vector<Server*> all = {a.get(), b.get(), c.get()};
+  Run(2, all);
+  for (Server* const to : {c.get(), b.get()}) {
+    const std::string id = to == b.get() ? "b" : "c";
+    ASSERT_TRUE(AskToMove(registry_, "x", id).ok());
+    Run(3, all);
+    EXPECT_EQ(Cell("x").owner, id);
+    EXPECT_EQ(Cell("x").state, CellState::kServed);
+    EXPECT_TRUE(to->node_.guard().Check("x", Cell("x").epoch).ok());
+  }
+  EXPECT_THAT(a->host_.calls(), ElementsAre("open x@1 clean", "close x@1"));
+  EXPECT_THAT(c->host_.calls(), ElementsAre("open x@2 clean", "close x@2"));
+  EXPECT_EQ(a->CountOf(NodeEvent::Kind::kHandedOver), 1);
+  EXPECT_EQ(a->node_.counts().handovers, 1u);
+  EXPECT_EQ(a->node_.counts().cells_owned, 0u);
+  Run(30, all);
+  EXPECT_EQ(Cell("x").owner, "b") << "it stays there";
+}
+
+TEST_F(NodeTest, ACellWhoseTargetDoesNotComeIsTakenByAnother) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  Run(2, {a.get(), b.get()});
+  ASSERT_TRUE(AskToMove(registry_, "x", "b").ok());
+  b->registry_.FailAll(absl::UnavailableError("away"));
+  Run(3, {a.get(), b.get()});
+  EXPECT_EQ(Cell("x").state, CellState::kFree);
+  Run(20, {a.get(), b.get()});
+  EXPECT_EQ(Cell("x").owner, "a");
+  EXPECT_EQ(Cell("x").state, CellState::kServed);
+}
+
+TEST_F(NodeTest, ACellWhoseSessionsDoNotEndIsServedOn) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  Run(2, {a.get(), b.get()});
+  a->host_.SetRetireResult(absl::UnavailableError("3 sessions have not ended"));
+  ASSERT_TRUE(AskToMove(registry_, "x", "b").ok());
+  Run(3, {a.get(), b.get()});
+  EXPECT_EQ(Cell("x").state, CellState::kServed);
+  EXPECT_TRUE(a->node_.guard().BeforeAck("x", 1).ok());
+  EXPECT_THAT(a->gone_, IsEmpty());
+  a->host_.SetRetireResult(absl::OkStatus());
+  Run(4, {a.get(), b.get()});
+  EXPECT_EQ(Cell("x").owner, "b");
+}
+
+TEST_F(NodeTest, ADrainedServerRunsOnWithoutCells) {
+  ASSERT_TRUE(CreateCell(registry_, "y").ok());
+  auto a = MakeOwner();
+  EXPECT_EQ(Cell("y").owner, "a");
+  auto b = Make("b", "b-1");
+  Run(2, {a.get(), b.get()});
+  ASSERT_TRUE(AskToDrain(registry_, "a", DrainWish::kStay).ok());
+  Run(8, {a.get(), b.get()});
+  EXPECT_THAT(a->host_.calls(),
+              ElementsAre("open x@1 clean", "open y@1 clean", "close x@1", "close y@1"))
+      << "one after the other";
+  EXPECT_EQ(StateOf("a"), ServerState::kDraining);
+  EXPECT_EQ(Cell("x").owner, "b");
+  EXPECT_EQ(Cell("y").owner, "b");
+  EXPECT_THAT(a->gone_, IsEmpty());
+  EXPECT_EQ(a->node_.phase(), NodePhase::kDraining);
+  EXPECT_EQ(a->CountOf(NodeEvent::Kind::kDrained), 1);
+  EXPECT_EQ(a->node_.counts().drains, 1u);
+  EXPECT_EQ(a->exits_wanted_, 0);
+
+  Run(30, {a.get(), b.get()});
+  EXPECT_EQ(StateOf("a"), ServerState::kDraining) << "its beats go on";
+  ASSERT_TRUE(AskToDrain(registry_, "a", DrainWish::kNone).ok());
+  Run(2, {a.get(), b.get()});
+  EXPECT_EQ(StateOf("a"), ServerState::kUp);
+  ASSERT_TRUE(AskToMove(registry_, "x", "a").ok());
+  Run(4, {a.get(), b.get()});
+  EXPECT_EQ(Cell("x").owner, "a");
+}
+
+TEST_F(NodeTest, ADrainedServerKeepsWhatNobodyCouldTake) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  Run(2, {a.get(), b.get()});
+  ASSERT_TRUE(AskToDrain(registry_, "a", DrainWish::kStay).ok());
+  b->node_.End(absl::InternalError("lost"));
+  Run(1, {a.get()});
+  // It is found to be lost.
+  Run(10, {a.get()});
+  EXPECT_EQ(StateOf("b"), ServerState::kFenced);
+  const std::string owner = Cell("x").owner;
+  EXPECT_TRUE(owner == "a" || Cell("x").state == CellState::kFree);
+}
+
+TEST_F(NodeTest, AServerThatIsToEndIsToldOnce) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  Run(2, {a.get(), b.get()});
+  ASSERT_TRUE(AskToDrain(registry_, "a", DrainWish::kExit).ok());
+  Run(5, {a.get(), b.get()});
+  EXPECT_EQ(a->exits_wanted_, 1);
+  a->node_.Drain();
+  Run(3, {a.get(), b.get()});
+  EXPECT_EQ(StateOf("a"), ServerState::kGone);
+  EXPECT_EQ(Cell("x").owner, "b");
+}
+
+TEST_F(NodeTest, AnEvictedServerIsFencedThoughItBeats) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  Run(2, {a.get(), b.get()});
+  EXPECT_LE(b->node_.BeatAges()["a"], absl::Seconds(1));
+  b->node_.Evict("a");
+  b->node_.Evict("nobody");
+  Run(1, {b.get()});
+  EXPECT_EQ(StateOf("a"), ServerState::kFenced);
+  EXPECT_THAT(b->fencer_.calls(), ElementsAre("a-1"));
+  EXPECT_EQ(b->CountOf(NodeEvent::Kind::kEvicted), 1);
+  EXPECT_EQ(b->CountOf(NodeEvent::Kind::kFenced), 1);
+  Run(3, {b.get(), a.get()});
+  EXPECT_EQ(a->node_.phase(), NodePhase::kGone);
+  EXPECT_EQ(Cell("x").owner, "b");
+  EXPECT_THAT(b->host_.calls(), ElementsAre("open x@2 recovers"));
+  EXPECT_EQ(b->CountOf(NodeEvent::Kind::kTakenOver), 1);
+  EXPECT_EQ(b->node_.counts().takeovers, 1u);
+  EXPECT_EQ(b->node_.counts().fenced, 1u);
+  EXPECT_LE(b->node_.counts().takeover_time, absl::Seconds(4));
+}
+
+TEST_F(NodeTest, ATakeoverThatSucceedsAtTheSecondTryIsOne) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  b->host_.SetResult(absl::FailedPreconditionError("the lock is held"));
+  Run(8, {b.get()});
+  EXPECT_EQ(b->node_.counts().takeovers, 0u);
+  b->host_.SetResult(absl::OkStatus());
+  Run(20, {b.get()});
+  EXPECT_EQ(Cell("x").state, CellState::kServed);
+  EXPECT_EQ(b->node_.counts().takeovers, 1u);
+  EXPECT_GE(b->node_.counts().takeover_time, absl::Seconds(10)) << "from the loss on";
 }
 
 TEST_F(NodeTest, TheServersOwnReasonEndsIt) {

@@ -17,11 +17,14 @@ using Json = nlohmann::json;
 constexpr std::string_view kServerPrefix = "s/";
 constexpr std::string_view kBeatPrefix = "b/";
 constexpr std::string_view kCellPrefix = "c/";
+constexpr std::string_view kDrainPrefix = "d/";
+constexpr std::string_view kMovePrefix = "m/";
 
 // By number of the enum.
 constexpr std::array<std::string_view, 5> kServerStates = {"up", "draining", "gone", "dead",
                                                            "fenced"};
 constexpr std::array<std::string_view, 4> kCellStates = {"free", "opening", "served", "draining"};
+constexpr std::array<std::string_view, 3> kDrainWishes = {"none", "stay", "exit"};
 
 template <typename State, size_t kCount>
 std::string WordOf(State state, const std::array<std::string_view, kCount>& words) {
@@ -146,6 +149,7 @@ std::string Encode(const ServerRecord& record) {
                {"addresses", record.addresses}};
   if (!record.mounts.empty()) json["mounts"] = record.mounts;
   if (record.seq != 0) json["seq"] = record.seq;
+  if (!record.version.empty()) json["version"] = record.version;
   return Dump(json);
 }
 
@@ -162,6 +166,14 @@ std::string Encode(const CellRecord& record) {
                {"clean", record.is_clean}});
 }
 
+std::string Encode(const DrainRecord& record) {
+  return Dump({{"epoch", record.epoch}, {"wish", WordOf(record.wish, kDrainWishes)}});
+}
+
+std::string Encode(const MoveRecord& record) {
+  return Dump({{"to", record.to}, {"epoch", record.epoch}});
+}
+
 absl::StatusOr<ServerRecord> DecodeServer(std::string_view text) {
   Fields fields(text);
   ServerRecord record;
@@ -172,6 +184,7 @@ absl::StatusOr<ServerRecord> DecodeServer(std::string_view text) {
   fields.Take("addresses", &record.addresses);
   if (fields.Has("mounts")) fields.Take("mounts", &record.mounts);
   if (fields.Has("seq")) fields.Take("seq", &record.seq);
+  if (fields.Has("version")) fields.Take("version", &record.version);
   H5M_RETURN_IF_ERROR(fields.status());
   return record;
 }
@@ -198,9 +211,29 @@ absl::StatusOr<CellRecord> DecodeCell(std::string_view text) {
   return record;
 }
 
+absl::StatusOr<DrainRecord> DecodeDrain(std::string_view text) {
+  Fields fields(text);
+  DrainRecord record;
+  fields.Take("epoch", &record.epoch);
+  fields.Take("wish", kDrainWishes, &record.wish);
+  H5M_RETURN_IF_ERROR(fields.status());
+  return record;
+}
+
+absl::StatusOr<MoveRecord> DecodeMove(std::string_view text) {
+  Fields fields(text);
+  MoveRecord record;
+  fields.Take("to", &record.to);
+  fields.Take("epoch", &record.epoch);
+  H5M_RETURN_IF_ERROR(fields.status());
+  return record;
+}
+
 std::string ServerName(std::string_view id) { return StrCat(kServerPrefix, id); }
 std::string BeatName(std::string_view id) { return StrCat(kBeatPrefix, id); }
 std::string CellName(std::string_view cell) { return StrCat(kCellPrefix, cell); }
+std::string DrainName(std::string_view id) { return StrCat(kDrainPrefix, id); }
+std::string MoveName(std::string_view cell) { return StrCat(kMovePrefix, cell); }
 
 const ServerRecord* ClusterView::FindServer(const std::string& id) const {
   const auto found = servers.find(id);
@@ -210,6 +243,22 @@ const ServerRecord* ClusterView::FindServer(const std::string& id) const {
 const CellRecord* ClusterView::FindCell(const std::string& cell) const {
   const auto found = cells.find(cell);
   return found == cells.end() ? nullptr : &found->second;
+}
+
+DrainWish ClusterView::WishFor(const std::string& id) const {
+  const ServerRecord* const server = FindServer(id);
+  const auto found = drains.find(id);
+  const bool is_for_it =
+      server != nullptr && found != drains.end() && found->second.epoch == server->epoch;
+  return is_for_it ? found->second.wish : DrainWish::kNone;
+}
+
+std::string ClusterView::MovesTo(const std::string& cell) const {
+  const CellRecord* const record = FindCell(cell);
+  const auto found = moves.find(cell);
+  if (record == nullptr || found == moves.end() || found->second.epoch != record->epoch) return "";
+  const ServerRecord* const to = FindServer(found->second.to);
+  return to != nullptr && to->state == ServerState::kUp ? found->second.to : "";
 }
 
 absl::StatusOr<ClusterView> DecodeView(RegistryView texts) {
@@ -222,6 +271,10 @@ absl::StatusOr<ClusterView> DecodeView(RegistryView texts) {
       H5M_ASSIGN_OR_RETURN(view.beats[key], DecodeBeat(text));
     } else if (TakePrefix(name, kCellPrefix, &key)) {
       H5M_ASSIGN_OR_RETURN(view.cells[key], DecodeCell(text));
+    } else if (TakePrefix(name, kDrainPrefix, &key)) {
+      H5M_ASSIGN_OR_RETURN(view.drains[key], DecodeDrain(text));
+    } else if (TakePrefix(name, kMovePrefix, &key)) {
+      H5M_ASSIGN_OR_RETURN(view.moves[key], DecodeMove(text));
     }
   }
   view.texts = std::move(texts);

@@ -14,7 +14,7 @@
 
 namespace h5mirror::cluster {
 
-//   up ──> draining ──> gone
+//   up <─> draining ──> gone
 //    └────────┴──> dead ──> fenced
 //
 // The next epoch of a server begins after gone or fenced.
@@ -34,7 +34,8 @@ struct ServerRecord {
   std::vector<std::string> addresses;  // in Ceph, of all of its clients: what is fenced
   // The uuids of further sessions in CephFS, one for each cell that it opened.
   std::vector<std::string> mounts = {};
-  uint64_t seq = 0;  // rises with each change that this server makes in one life
+  uint64_t seq = 0;          // rises with each change that this server makes in one life
+  std::string version = {};  // its release; empty: it does not tell
 
   bool operator==(const ServerRecord&) const = default;
 };
@@ -71,29 +72,62 @@ struct CellRecord {
   bool operator==(const CellRecord&) const = default;
 };
 
+// What an operator wants of a server. It counts for one life of that server.
+enum class DrainWish : uint8_t {
+  kNone,  // to serve cells
+  kStay,  // to hand its cells over, and to run on without any
+  kExit,  // to hand them over, and to end in order
+};
+struct DrainRecord {
+  uint64_t epoch = 0;  // of the server
+  DrainWish wish = DrainWish::kNone;
+
+  bool operator==(const DrainRecord&) const = default;
+};
+
+// The server that an operator wants for a cell. It is over when the cell's epoch is another one.
+struct MoveRecord {
+  std::string to;      // the ID of a server
+  uint64_t epoch = 0;  // of the cell
+
+  bool operator==(const MoveRecord&) const = default;
+};
+
 std::string Encode(const ServerRecord& record);
 std::string Encode(const BeatRecord& record);
 std::string Encode(const CellRecord& record);
+std::string Encode(const DrainRecord& record);
+std::string Encode(const MoveRecord& record);
 // kDataLoss quotes a text that Encode() does not give. Fields of later releases are ignored.
 absl::StatusOr<ServerRecord> DecodeServer(std::string_view text);
 absl::StatusOr<BeatRecord> DecodeBeat(std::string_view text);
 absl::StatusOr<CellRecord> DecodeCell(std::string_view text);
+absl::StatusOr<DrainRecord> DecodeDrain(std::string_view text);
+absl::StatusOr<MoveRecord> DecodeMove(std::string_view text);
 
 // The names of the texts.
 std::string ServerName(std::string_view id);
 std::string BeatName(std::string_view id);
 std::string CellName(std::string_view cell);
+std::string DrainName(std::string_view id);
+std::string MoveName(std::string_view cell);
 
 // The whole registry, decoded, with the texts as they were read: compare-and-set wants those.
 struct ClusterView {
   std::map<std::string, ServerRecord> servers;  // by ID
   std::map<std::string, BeatRecord> beats;      // by ID
   std::map<std::string, CellRecord> cells;      // by directory; "" is the root
+  std::map<std::string, DrainRecord> drains;    // by ID
+  std::map<std::string, MoveRecord> moves;      // by directory of the cell
   RegistryView texts;
 
   // Null: there is none.
   const ServerRecord* FindServer(const std::string& id) const;
   const CellRecord* FindCell(const std::string& cell) const;
+  // The wish for the present life of a server.
+  DrainWish WishFor(const std::string& id) const;
+  // The server that is up and that `cell` is to be handed over to; empty: there is none.
+  std::string MovesTo(const std::string& cell) const;
 };
 // Names of other kinds are ignored. kDataLoss names the text.
 absl::StatusOr<ClusterView> DecodeView(RegistryView texts);

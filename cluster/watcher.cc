@@ -4,6 +4,12 @@
 
 namespace h5mirror::cluster {
 
+std::map<std::string, absl::Duration> Watcher::SeenAt() const {
+  std::map<std::string, absl::Duration> at;
+  for (const auto& [id, seen] : seen_) at[id] = seen.at;
+  return at;
+}
+
 bool Watcher::IsSilent(const Seen& now, Seen& seen) const {
   const bool has_changed = seen.epoch != now.epoch || seen.beat != now.beat;
   if (has_changed || seen.own.failed != now.own.failed) {

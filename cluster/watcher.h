@@ -34,6 +34,8 @@ class Watcher {
   // their records and silent. `self` is not judged; empty: there is none.
   std::vector<std::string> Observe(const ClusterView& view, const std::string& self,
                                    const OwnBeats& own);
+  // When the present beat of each other server was seen first, by the clock's Monotonic(). By ID.
+  std::map<std::string, absl::Duration> SeenAt() const;
   // Begins all counts again.
   void Forget() { seen_.clear(); }
 

@@ -98,7 +98,8 @@ absl::StatusOr<std::unique_ptr<MungeCredentials>> LoadMunge(const Config& config
 
 std::vector<std::string> ServiceNames() {
   return {"h5mirror.v1.Mirror",    "h5mirror.v1.Files",  "h5mirror.v1.Versions",
-          "h5mirror.v1.Snapshots", "h5mirror.v1.Server", "h5mirror.v1.Agents"};
+          "h5mirror.v1.Snapshots", "h5mirror.v1.Server", "h5mirror.v1.Agents",
+          "h5mirror.v1.Cluster"};
 }
 
 // Calls of one connection at once. A client has one stream for each open file on its connection,
@@ -208,6 +209,7 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
       services_(config, shared_, [this](const grpc::ServerContextBase& context) {
         entrance_.gate->ProbeBegun(context);
       }) {
+  ListenToCluster();
   // A server of a cluster writes nothing outside of its cells.
   if (config_.cluster.has_value()) return;
   const absl::StatusOr<std::string> kept =
@@ -281,6 +283,7 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
                                     .start_time = shared.clock.Now(),
                                     .session_count = [this] { return mirror.session_count(); }}),
       agents(shared.Environment()),
+      cluster(shared.Environment()),
       health(ServiceNames(), std::move(on_probe)),
       reflection(ServiceNames(), shared.authenticator),
       http_files(shared.Environment(), versions, snapshots),
@@ -288,6 +291,7 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
       http(http_files, http_json) {}
 
 MirrorServer::~MirrorServer() {
+  LeaveCluster();
   // The workers of a stop that fails use what this is about to destroy.
   while (!Stop(absl::Seconds(5)).ok()) {
   }
@@ -410,7 +414,7 @@ absl::Status MirrorServer::Listen() {
   }
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
            &services_.mirror, &services_.files, &services_.versions, &services_.snapshots,
-           &services_.server, &services_.agents, &services_.health}) {
+           &services_.server, &services_.agents, &services_.cluster, &services_.health}) {
     builder.RegisterService(service);
   }
   if (config_.reflection) builder.RegisterService(&services_.reflection);
@@ -461,6 +465,7 @@ void MirrorServer::SampleMetrics() {
       shared_.metrics.SetLimitsReached(NameOf(static_cast<LimitKind>(i)), reached[i]);
     }
   }
+  SampleCluster();
   StoreGauges::Get().Sample(shared_.store);
   shared_.metrics.Sample({ResidentBytes(), shared_.store.memory_used_bytes(),
                           shared_.store.FreeDiskBytes().value_or(0), shared_.clock.Now()});

@@ -17,6 +17,7 @@
 #include "server/calls/audit_log.h"
 #include "server/calls/callers.h"
 #include "server/calls/fair_pool.h"
+#include "server/cluster/cluster_service.h"
 #include "server/door/auth.h"
 #include "server/door/call_gate.h"
 #include "server/door/client_certificates.h"
@@ -150,6 +151,7 @@ class MirrorServer {
     SnapshotsService snapshots;
     ServerService server;
     AgentsService agents;
+    ClusterService cluster;
     HealthService health;
     ReflectionService reflection;
     FileAnswers http_files;
@@ -174,6 +176,10 @@ class MirrorServer {
   absl::Status Listen();
   void ConfigureBuilder(grpc::ServerBuilder& builder) const;
   void EndOfTakenKeys(const absl::StatusOr<bool>& changed);
+  // What a cluster tells this server: cells that retire, and events. Nothing without one.
+  void ListenToCluster();
+  void LeaveCluster();
+  void SampleCluster();
   void KeepMirrorStates();
   void SampleMetrics();
   void RunTimer();

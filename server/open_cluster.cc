@@ -1,5 +1,8 @@
 #include "server/open_cluster.h"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <utility>
@@ -92,6 +95,8 @@ absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(
   parts.is_fenced = [is_fenced] { return is_fenced->load(); };
   parts.close_timeout = kCloseTimeout;
   parts.on_lost = std::move(on_lost);
+  // As by a service manager: the calls end first, then the cells are given away.
+  parts.on_exit_wanted = [] { kill(getpid(), SIGTERM); };
   parts.on_note = [](const std::string& line) { spdlog::info("cluster: {}", line); };
   auto cluster = std::make_unique<Cluster>(settings, std::move(parts));
   *cluster_of_opener = cluster.get();

@@ -40,6 +40,7 @@ std::string_view ExitCodeHelp() {
          "  6  data loss: a checksum does not match\n"
          "  7  exec --strict: the program ended well, but not all was mirrored\n"
          "  8  no right: no token, an unknown one, or one without the right\n"
+         "  9  cluster status: a cell is served by nobody, or a server is lost\n"
          "  diff ends with 0 if the versions are equal, 1 if they differ, and 2 if\n"
          "  that is not known, or after an error that would be 1.\n"
          "  exec otherwise ends as its program does: its code, 128+N after signal N,\n"

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/output/text.h"
+#include "cli/verbs/cells_below.h"
 #include "cli/verbs/verbs.h"
 #include "rpc/mirror_state_name.h"
 
@@ -78,33 +79,58 @@ std::vector<v1::MirrorState> ParseStates(const std::string& text) {
 // Prints pages as they arrive, so that 100,000 files need no memory and start at once.
 class Lister {
  public:
-  Lister(Context& context, const Options& options, rpc::Client& client)
-      : context_(context), options_(options), client_(client), table_(ColumnsFor(options)) {}
+  Lister(Context& context, const Options& options)
+      : context_(context),
+        options_(options),
+        door_(context),
+        table_(ColumnsFor(options)),
+        left_(options.limit > 0 ? options.limit : INT64_MAX) {}
 
-  absl::StatusOr<int> Run() {
-    v1::ListFilesRequest request;
-    request.set_directory(options_.directory);
-    request.set_details(options_.long_form && context_.json());
-    for (const v1::MirrorState state : options_.states) request.add_states(state);
-    int64_t left = options_.limit > 0 ? options_.limit : INT64_MAX;
-    do {
-      const int64_t page_max = options_.long_form ? kLongPageMax : kPageMax;
-      request.set_page_size(static_cast<int32_t>(std::min(left, page_max)));
-      H5M_ASSIGN_OR_RETURN(const v1::ListFilesResponse page, client_.ListFiles(request));
-      for (const v1::FileSummary& file : page.files()) H5M_RETURN_IF_ERROR(Add(file));
-      if (!context_.json()) context_.Print(table_);
-      left -= page.files_size();
-      request.set_page_token(page.next_page_token());
-    } while (!request.page_token().empty() && left > 0);
+  // Each of `places` by its server. Where there are several, one that does not answer is told, and
+  // the others are listed all the same.
+  absl::StatusOr<int> Run(const std::vector<ServedDirectory>& places) {
+    for (const ServedDirectory& place : places) {
+      const absl::Status listed = ListAt(place);
+      if (listed.ok()) continue;
+      if (places.size() == 1) return listed;
+      context_.Note(
+          StrCat(place.directory, ": its files are missing here: ", ToStd(listed.message())));
+      missing_.push_back(place.directory);
+    }
     if (context_.json()) {
-      context_.Print(Json{{"files", files_}, {"complete", request.page_token().empty()}});
-    } else if (!request.page_token().empty()) {
+      Json list = {{"files", files_}, {"complete", !has_more_ && missing_.empty()}};
+      if (places.size() > 1) list["missing"] = missing_;
+      context_.Print(list);
+    } else if (has_more_) {
       context_.Note(StrCat("there are more files; -n ", options_.limit, " ended the list"));
     }
-    return kExitOk;
+    return missing_.empty() ? kExitOk : kExitUnreachable;
   }
 
  private:
+  absl::Status ListAt(const ServedDirectory& place) {
+    if (left_ == 0) {
+      has_more_ = true;  // As far as is known.
+      return absl::OkStatus();
+    }
+    H5M_ASSIGN_OR_RETURN(client_, door_.Connect(place));
+    v1::ListFilesRequest request;
+    request.set_directory(place.directory);
+    request.set_details(options_.long_form && context_.json());
+    for (const v1::MirrorState state : options_.states) request.add_states(state);
+    do {
+      const int64_t page_max = options_.long_form ? kLongPageMax : kPageMax;
+      request.set_page_size(static_cast<int32_t>(std::min(left_, page_max)));
+      H5M_ASSIGN_OR_RETURN(const v1::ListFilesResponse page, client_->ListFiles(request));
+      for (const v1::FileSummary& file : page.files()) H5M_RETURN_IF_ERROR(Add(file));
+      if (!context_.json()) context_.Print(table_);
+      left_ -= page.files_size();
+      request.set_page_token(page.next_page_token());
+    } while (!request.page_token().empty() && left_ > 0);
+    has_more_ = has_more_ || !request.page_token().empty();
+    return absl::OkStatus();
+  }
+
   absl::Status Add(const v1::FileSummary& file) {
     if (options_.long_form) return AddLong(file);
     if (context_.json()) {
@@ -122,7 +148,7 @@ class Lister {
   }
 
   absl::Status AddLong(const v1::FileSummary& file) {
-    absl::StatusOr<v1::FileStatus> status = GetStatus(client_, file.name());
+    absl::StatusOr<v1::FileStatus> status = GetStatus(*client_, file.name());
     if (absl::IsNotFound(status.status())) return absl::OkStatus();  // Gone since it was listed.
     H5M_RETURN_IF_ERROR(status.status());
     if (context_.json()) {
@@ -144,8 +170,12 @@ class Lister {
 
   Context& context_;
   const Options& options_;
-  rpc::Client& client_;
+  ClusterDoor door_;
   Table table_;
+  int64_t left_;
+  rpc::Client* client_ = nullptr;  // of the server that is asked now
+  bool has_more_ = false;
+  std::vector<std::string> missing_;  // directories
   Json files_ = Json::array();
 };
 
@@ -170,9 +200,12 @@ void AddLs(CLI::App& app, Context& context, Action& action) {
       ->check(WholeNumber(1));
   verb->callback([&context, &action, options] {
     action = [&context, options]() -> absl::StatusOr<int> {
-      H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect());
-      if (options->removed) return ListRemoved(context, *client, options->limit);
-      return Lister(context, *options, *client).Run();
+      if (options->removed) {
+        H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect());
+        return ListRemoved(context, *client, options->limit);
+      }
+      H5M_ASSIGN_OR_RETURN(const auto places, CellsBelow(context, options->directory));
+      return Lister(context, *options).Run(places);
     };
   });
 }

@@ -1,11 +1,14 @@
 // h5mirror rm, h5mirror undelete, h5mirror ls --removed.
+#include <algorithm>
 #include <memory>
+#include <set>
 
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/context/connected_file.h"
 #include "cli/output/text.h"
+#include "cli/verbs/cells_below.h"
 #include "cli/verbs/verbs.h"
 #include "sync/local_file.h"
 
@@ -73,44 +76,82 @@ absl::StatusOr<int> RunUndelete(Context& context, const UndeleteOptions& options
   return kExitOk;
 }
 
-}  // namespace
+struct Removals {
+  std::vector<v1::RemovedFile> files;
+  bool is_whole = true;
+};
 
-absl::StatusOr<int> ListRemoved(Context& context, rpc::Client& client, int64_t limit) {
+// Those that the server of `place` tells, the newest `count_max` at most.
+absl::Status AddRemovals(rpc::Client& client, size_t count_max, Removals& all) {
   v1::ListRemovedFilesRequest request;
-  Json files = Json::array();
+  size_t left = count_max;
+  do {
+    request.set_page_size(static_cast<int32_t>(std::min<size_t>(left, 1000)));
+    H5M_ASSIGN_OR_RETURN(const v1::ListRemovedFilesResponse page, client.ListRemovedFiles(request));
+    all.files.insert(all.files.end(), page.files().begin(), page.files().end());
+    left -= static_cast<size_t>(page.files_size());
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty() && left > 0);
+  all.is_whole = all.is_whole && request.page_token().empty();
+  return absl::OkStatus();
+}
+
+void PrintRemovals(Context& context, const std::vector<v1::RemovedFile>& files) {
   Table table({{"REMOVED", Align::kLeft},
                {"EXPIRES", Align::kLeft, Narrow::kLeaveOut},
                {"SIZE", Align::kRight, Narrow::kLeaveOut},
                {"USER", Align::kLeft, Narrow::kLeaveOut},
                {"ID", Align::kLeft},
                {"NAME", Align::kLeft}});
-  int64_t left = limit > 0 ? limit : INT64_MAX;
-  do {
-    request.set_page_size(static_cast<int32_t>(std::min<int64_t>(left, 1000)));
-    H5M_ASSIGN_OR_RETURN(const v1::ListRemovedFilesResponse page, client.ListRemovedFiles(request));
-    for (const v1::RemovedFile& removed : page.files()) {
-      if (context.json()) {
-        files.push_back(RemovedToJson(removed));
-        continue;
-      }
-      const absl::TimeZone zone = context.streams().zone;
-      const bool verified = !removed.verified_user().empty();
-      table.AddRow({LocalTime(FromProto(removed.remove_time()), zone),
-                    LocalTime(FromProto(removed.expire_time()), zone),
-                    HumanBytes(static_cast<uint64_t>(removed.disk_bytes())),
-                    verified ? removed.verified_user()
-                             : StrCat(removed.writer().claimed_user(), " (unverified)"),
-                    removed.removal_id(), removed.name()});
-    }
-    left -= page.files_size();
-    request.set_page_token(page.next_page_token());
-  } while (!request.page_token().empty() && left > 0);
-  if (context.json()) {
-    context.Print(Json{{"files", files}, {"complete", request.page_token().empty()}});
-  } else {
-    context.Print(table);
+  const absl::TimeZone zone = context.streams().zone;
+  for (const v1::RemovedFile& removed : files) {
+    const bool verified = !removed.verified_user().empty();
+    table.AddRow({LocalTime(FromProto(removed.remove_time()), zone),
+                  LocalTime(FromProto(removed.expire_time()), zone),
+                  HumanBytes(static_cast<uint64_t>(removed.disk_bytes())),
+                  verified ? removed.verified_user()
+                           : StrCat(removed.writer().claimed_user(), " (unverified)"),
+                  removed.removal_id(), removed.name()});
   }
-  return kExitOk;
+  context.Print(table);
+}
+
+}  // namespace
+
+absl::StatusOr<int> ListRemoved(Context& context, rpc::Client& client, int64_t limit) {
+  H5M_ASSIGN_OR_RETURN(const auto places, CellsBelow(context, ""));
+  const size_t count_max = limit > 0 ? static_cast<size_t>(limit) : SIZE_MAX;
+  ClusterDoor door(context);
+  Removals all;
+  std::vector<std::string> missing;
+  std::set<std::string> asked;  // addresses; empty: the server of the configuration
+  for (const ServedDirectory& place : places) {
+    const bool is_served = place.is_here || !place.address.empty();
+    if (is_served && !asked.insert(place.is_here ? "" : place.address).second) continue;
+    absl::StatusOr<rpc::Client*> server = place.is_here ? &client : door.Connect(place);
+    const absl::Status listed =
+        server.ok() ? AddRemovals(**server, count_max, all) : server.status();
+    if (listed.ok()) continue;
+    if (places.size() == 1) return listed;
+    context.Note(
+        StrCat(place.directory, ": its files are missing here: ", ToStd(listed.message())));
+    missing.push_back(place.directory);
+  }
+  std::stable_sort(all.files.begin(), all.files.end(), [](const auto& a, const auto& b) {
+    return FromProto(a.remove_time()) > FromProto(b.remove_time());
+  });
+  all.is_whole = all.is_whole && all.files.size() <= count_max && missing.empty();
+  if (all.files.size() > count_max) all.files.resize(count_max);
+  if (context.json()) {
+    Json files = Json::array();
+    for (const v1::RemovedFile& removed : all.files) files.push_back(RemovedToJson(removed));
+    Json list = {{"files", files}, {"complete", all.is_whole}};
+    if (places.size() > 1) list["missing"] = missing;
+    context.Print(list);
+  } else {
+    PrintRemovals(context, all.files);
+  }
+  return missing.empty() ? kExitOk : kExitUnreachable;
 }
 
 void AddRm(CLI::App& app, Context& context, Action& action) {

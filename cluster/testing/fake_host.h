@@ -20,8 +20,19 @@ class FakeHost final : public CellHost {
     const char* const how = recovery == Recovery::kNeeded ? " recovers" : " clean";
     Take(StrCat("open ", cell, "@", epoch, how), std::move(done));
   }
+  // No call of its own in calls(), unless it is to fail.
+  void Retire(const std::string& cell, uint64_t epoch, Done done) override {
+    const absl::Status result = retire_result();
+    if (!result.ok()) Note(StrCat("retire ", cell, "@", epoch));
+    done(result);
+  }
   void Close(const std::string& cell, uint64_t epoch, Done done) override {
     Take(StrCat("close ", cell, "@", epoch), std::move(done));
+  }
+  // Sessions do not end in time, as long as it is not OK.
+  void SetRetireResult(const absl::Status& result) {
+    absl::MutexLock lock(&mutex_);
+    retire_result_ = result;
   }
 
   // Calls end at once with it; unset by Hold().
@@ -50,6 +61,14 @@ class FakeHost final : public CellHost {
   }
 
  private:
+  absl::Status retire_result() const {
+    absl::MutexLock lock(&mutex_);
+    return retire_result_;
+  }
+  void Note(std::string call) {
+    absl::MutexLock lock(&mutex_);
+    calls_.push_back(std::move(call));
+  }
   void Take(std::string call, Done done) {
     absl::Status result;
     {
@@ -66,6 +85,7 @@ class FakeHost final : public CellHost {
 
   mutable absl::Mutex mutex_;
   absl::Status result_ ABSL_GUARDED_BY(mutex_);
+  absl::Status retire_result_ ABSL_GUARDED_BY(mutex_);
   bool holds_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Done> held_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> calls_ ABSL_GUARDED_BY(mutex_);

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/version.h"
 #include "ceph/root_url.h"
 #include "cluster/claims.h"
 #include "cluster/file_registry.h"
@@ -145,6 +146,7 @@ void Cluster::Start(const std::string& listen) {
       .listen = listen,
       .session = HexOf(RandomBytes16()),
       .addresses = parts_.registry->Addresses(),
+      .version = std::string(kVersion),
   };
   cluster::NodeEvents events = {
       .on_gone =
@@ -152,6 +154,8 @@ void Cluster::Start(const std::string& listen) {
             if (!why.ok()) parts_.on_lost(why);
           },
       .on_note = parts_.on_note,
+      .on_event = [this](const cluster::NodeEvent& event) { Tell(event); },
+      .on_exit_wanted = parts_.on_exit_wanted,
   };
   const cluster::Timing timing = settings_.Timing();
   node_ =

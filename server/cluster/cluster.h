@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,7 @@
 #include "cluster/registry.h"
 #include "cluster/runner.h"
 #include "server/cluster/cluster_store.h"
+#include "server/cluster/operations.h"
 #include "server/cluster/ownership.h"
 #include "server/cluster/store_host.h"
 #include "server/settings/config.h"
@@ -58,8 +60,8 @@ class RegistryHolder {
 // registry.
 absl::Status PrepareRegistry(cluster::Registry& registry, const ClusterSettings& settings);
 
-// Thread-safe, but for Start() and Drain().
-class Cluster final : public Ownership {
+// Thread-safe, but for Start() and the Drain() of its own.
+class Cluster final : public Ownership, public ClusterOperations {
  public:
   struct Parts {
     std::unique_ptr<RegistryHolder> registry;
@@ -71,6 +73,9 @@ class Cluster final : public Ownership {
     // at once.
     std::function<void(const absl::Status& why)> on_lost;
     std::function<void(const std::string& line)> on_note;
+    // Told once, by any thread, that an operator wants this server to end in order. Null: it goes
+    // on without cells.
+    std::function<void()> on_exit_wanted = nullptr;
   };
   Cluster(const ClusterSettings& settings, Parts parts);
   // Without Drain() before, others will give this server up.
@@ -93,8 +98,21 @@ class Cluster final : public Ownership {
   cluster::Route Find(std::string_view cell) override;
   absl::Status Check(std::string_view cell, uint64_t epoch) override;
   absl::Status BeforeAck(std::string_view cell, uint64_t epoch) override;
+  ClusterOperations* operations() override { return this; }
+
+  // ---- ClusterOperations; cluster_operations.cc ----
+
+  absl::StatusOr<State> Look() override;
+  std::map<std::string, cluster::Route> RoutesBelow(std::string_view directory) override;
+  absl::StatusOr<uint64_t> Move(const std::string& cell, const std::string& to) override;
+  absl::Status Drain(const std::string& id, cluster::DrainWish wish) override;
+  absl::Status Evict(const std::string& id, bool force) override;
+  cluster::NodeCounts Counts() override;
+  absl::Duration OwnBeatAge() override;
+  void SetListener(Listener listener) override ABSL_LOCKS_EXCLUDED(listener_mutex_);
 
  private:
+  void Tell(const cluster::NodeEvent& event) ABSL_LOCKS_EXCLUDED(listener_mutex_);
   absl::StatusOr<OpenedStore> OpenCellStore(const std::string& cell);
   // Of a cell that no look at the registry has shown yet.
   cluster::Route FindUnknown(cluster::Node& node, std::string_view cell)
@@ -108,6 +126,10 @@ class Cluster final : public Ownership {
   std::unique_ptr<cluster::Node> node_;
   std::atomic<cluster::Node*> joined_ = nullptr;  // the same, once it is there
   std::unique_ptr<cluster::Runner> runner_;
+
+  // Held over a call of the listener.
+  absl::Mutex listener_mutex_;
+  Listener listener_ ABSL_GUARDED_BY(listener_mutex_);
 
   absl::Mutex mutex_;
   // The last read of the registry for an unknown cell: when it began, by the monotonic clock, and

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -11,6 +12,9 @@
 
 namespace h5mirror::server {
 namespace {
+
+// Between two looks at what a retiring cell waits for.
+constexpr absl::Duration kRetireStep = absl::Milliseconds(20);
 
 absl::Status Nobody(std::string_view name, std::string_view why) {
   return absl::UnavailableError(StrCat(name, ": no server serves its cell at the moment: ", why));
@@ -45,6 +49,39 @@ void ClusterStore::Add(const std::string& cell, uint64_t epoch, OpenedStore open
   cells_[added->prefix()] = std::move(added);
 }
 
+ClusterStore::Cell ClusterStore::FindOpen(const std::string& cell) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = cells_.find(cell.empty() ? "" : cell + "/");
+  return found == cells_.end() ? nullptr : found->second;
+}
+
+absl::Status ClusterStore::RetireCell(const std::string& cell, absl::Duration timeout) {
+  const Cell retiring = FindOpen(cell);
+  if (retiring == nullptr) return absl::OkStatus();
+  retiring->SetRetired(true);
+  const absl::Duration deadline = clock_.Monotonic() + timeout;
+  for (;;) {
+    size_t sessions = 0;
+    {
+      absl::MutexLock lock(&retire_mutex_);
+      if (retire_listener_ != nullptr) sessions = retire_listener_(retiring->prefix());
+    }
+    const size_t calls = retiring->in_hand();
+    if (sessions == 0 && calls == 0) return absl::OkStatus();
+    if (clock_.Monotonic() >= deadline) {
+      retiring->SetRetired(false);
+      return absl::UnavailableError(
+          StrCat(sessions, " sessions and ", calls, " calls have not ended"));
+    }
+    absl::SleepFor(kRetireStep);
+  }
+}
+
+void ClusterStore::SetRetireListener(RetireListener listener) {
+  absl::MutexLock lock(&retire_mutex_);
+  retire_listener_ = std::move(listener);
+}
+
 absl::Status ClusterStore::CloseCell(const std::string& cell, absl::Duration deadline) {
   Cell closing;
   {
@@ -69,14 +106,21 @@ std::vector<ClusterStore::Cell> ClusterStore::AllCells() const {
 }
 
 std::vector<ClusterStore::Cell> ClusterStore::Cells() const {
-  std::vector<Cell> cells = AllCells();
-  std::erase_if(cells, [](const Cell& cell) { return !cell->Check().ok(); });
+  std::vector<Cell> cells;
+  for (const Cell& cell : AllCells()) {
+    Cell entered = cell->Enter();
+    if (entered != nullptr && entered->Check().ok()) cells.push_back(std::move(entered));
+  }
   return cells;
 }
 
 std::vector<ClusterStore::Cell> ClusterStore::OwnCells() const {
-  std::vector<Cell> cells = AllCells();
-  std::erase_if(cells, [](const Cell& cell) { return cell->IsGivenAway(); });
+  std::vector<Cell> cells;
+  for (const Cell& cell : AllCells()) {
+    if (cell->IsGivenAway()) continue;
+    Cell entered = cell->Enter();
+    cells.push_back(entered != nullptr ? std::move(entered) : cell);
+  }
   return cells;
 }
 
@@ -87,13 +131,10 @@ absl::StatusOr<ClusterStore::Cell> ClusterStore::CellAt(const std::string& cell,
     return rpc::ElsewhereError({route.listen, cell, route.epoch});
   }
   if (route.kind != cluster::RouteKind::kServe) return Nobody(name, "it is being taken over");
-  Cell found;
-  {
-    absl::MutexLock lock(&mutex_);
-    const auto open = cells_.find(cell.empty() ? "" : cell + "/");
-    if (open != cells_.end() && open->second->epoch() == route.epoch) found = open->second;
-  }
-  if (found == nullptr) return Nobody(name, "it is being opened");
+  const Cell open = FindOpen(cell);
+  if (open == nullptr || open->epoch() != route.epoch) return Nobody(name, "it is being opened");
+  Cell found = open->Enter();
+  if (found == nullptr) return Nobody(name, "it is being handed over");
   H5M_RETURN_IF_ERROR(found->Check());
   return found;
 }
@@ -224,7 +265,9 @@ absl::StatusOr<store::RemovedFile> ClusterStore::Remove(std::string_view name,
                                                         absl::Duration keep) {
   H5M_ASSIGN_OR_RETURN(const Cell cell, CellFor(name));
   auto removed = cell->Acked(cell->store().Remove(cell->Inner(name), who, keep));
-  if (removed.ok()) removed->name = cell->Outer(removed->name);
+  if (!removed.ok()) return removed;
+  removed->name = cell->Outer(removed->name);
+  removed->id = cell->OuterId(removed->id);
   return removed;
 }
 
@@ -234,6 +277,7 @@ absl::StatusOr<std::vector<store::RemovedFile>> ClusterStore::ListRemoved() {
     H5M_ASSIGN_OR_RETURN(auto removed, cell->Fresh(cell->store().ListRemoved()));
     for (store::RemovedFile& file : removed) {
       file.name = cell->Outer(file.name);
+      file.id = cell->OuterId(file.id);
       all.push_back(std::move(file));
     }
   }
@@ -245,11 +289,15 @@ absl::StatusOr<std::vector<store::RemovedFile>> ClusterStore::ListRemoved() {
 absl::StatusOr<std::string> ClusterStore::Undelete(std::string_view removal_id,
                                                    std::string_view new_name) {
   for (const Cell& cell : OwnCells()) {
-    if (!new_name.empty() && !new_name.starts_with(cell->prefix())) continue;
+    const auto inner_id = cell->InnerId(removal_id);
+    if (!inner_id.has_value()) continue;
     H5M_RETURN_IF_ERROR(cell->Check());
+    if (!new_name.empty() && !new_name.starts_with(cell->prefix())) {
+      return absl::InvalidArgumentError(StrCat(
+          new_name, " lies in another cell than the removed file; a file stays in its cell"));
+    }
     auto name = cell->Acked(cell->store().Undelete(
-        removal_id, new_name.empty() ? std::string() : cell->Inner(new_name)));
-    if (absl::IsNotFound(name.status())) continue;
+        *inner_id, new_name.empty() ? std::string() : cell->Inner(new_name)));
     if (name.ok()) return cell->Outer(*name);
     return name;
   }
@@ -268,8 +316,8 @@ absl::StatusOr<int> ClusterStore::PurgeRemoved(absl::Time now) {
 
 absl::Status ClusterStore::PurgeOneRemoved(std::string_view removal_id) {
   for (const Cell& cell : Cells()) {
-    const absl::Status purged = cell->store().PurgeOneRemoved(removal_id);
-    if (!absl::IsNotFound(purged)) return purged;
+    const auto inner_id = cell->InnerId(removal_id);
+    if (inner_id.has_value()) return cell->store().PurgeOneRemoved(*inner_id);
   }
   return absl::NotFoundError(StrCat("no removed file ", removal_id));
 }
@@ -336,6 +384,11 @@ absl::StatusOr<uint64_t> ClusterStore::FreeDiskBytes() const {
 uint64_t ClusterStore::disk_bytes() const {
   const std::vector<Cell> cells = AllCells();
   return cells.empty() ? 0 : cells.front()->store().disk_bytes();
+}
+
+ClusterOperations* OperationsOf(store::Store& store) {
+  auto* const cells = dynamic_cast<ClusterStore*>(&store);
+  return cells == nullptr ? nullptr : cells->operations();
 }
 
 // ---- Health ----

@@ -20,6 +20,7 @@
 #include "onion_store/store_health.h"
 #include "server/cluster/ack_queue.h"
 #include "server/cluster/open_cell.h"
+#include "server/cluster/operations.h"
 #include "server/cluster/ownership.h"
 
 namespace h5mirror::server {
@@ -43,6 +44,19 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   // Begins to serve a cell.
   void Add(const std::string& cell, uint64_t epoch, OpenedStore opened)
       ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_);
+  // Takes no new calls of the cell, ends its sessions by the listener below, and waits until the
+  // calls in hand have ended. OK also where it is not open. kUnavailable: not within `timeout`; the
+  // cell is served on.
+  absl::Status RetireCell(const std::string& cell, absl::Duration timeout)
+      ABSL_LOCKS_EXCLUDED(mutex_, retire_mutex_);
+  // Told of a cell that retires, again and again: ends the sessions and the waiting calls of files
+  // whose names begin with `prefix`, without waiting. Returns how many sessions go on. Null: there
+  // are none.
+  using RetireListener = std::function<size_t(const std::string& prefix)>;
+  void SetRetireListener(RetireListener listener) ABSL_LOCKS_EXCLUDED(retire_mutex_);
+  // Null: this is no cluster that could be asked.
+  ClusterOperations* operations() { return ownership_.operations(); }
+
   // Serves the cell no more, makes its cuts durable, closes it and gives its lock back. For a cell
   // whose calls and sessions have ended. Errors: as Store::Close(). OK: it was not open.
   absl::Status CloseCell(const std::string& cell, absl::Duration deadline)
@@ -108,9 +122,11 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   absl::StatusOr<Cell> CellForBoth(std::string_view name, std::string_view other);
   // All that are open, in the order of their files' names.
   std::vector<Cell> AllCells() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Those of them that pass the guard, for work that may leave out some.
+  Cell FindOpen(const std::string& cell) const ABSL_LOCKS_EXCLUDED(mutex_);
+  // Those of them that pass the guard, for work that may leave out some. In hand.
   std::vector<Cell> Cells() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Those of them that are not another server's by now. An answer of them all needs the guard yet.
+  // In hand, but for those that retire.
   std::vector<Cell> OwnCells() const ABSL_LOCKS_EXCLUDED(mutex_);
   // The names that each cell's `list` gives.
   absl::StatusOr<std::vector<std::string>> Names(
@@ -129,6 +145,10 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   absl::Mutex listener_mutex_;
   CutListener cut_listener_ ABSL_GUARDED_BY(listener_mutex_);
   OwnerListener owner_listener_ ABSL_GUARDED_BY(listener_mutex_);
+
+  // Held over a call of the listener, which may make cuts.
+  absl::Mutex retire_mutex_;
+  RetireListener retire_listener_ ABSL_GUARDED_BY(retire_mutex_);
 };
 
 }  // namespace h5mirror::server

@@ -1,6 +1,7 @@
 #include "server/cluster/cluster_store.h"
 
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -295,6 +296,47 @@ TEST_F(ClusterStoreTest, WhatAFileSaysIsAckedAfterTheRegistryWasRead) {
   EXPECT_FALSE(answered.HasBeenNotified());
   ownership_.SetGuard(absl::OkStatus(), absl::OkStatus());
   answered.WaitForNotification();
+}
+
+TEST_F(ClusterStoreTest, ARemovalsIdNamesItsCell) {
+  ASSERT_TRUE(store_.OpenOrCreateFile("x/a.h5", 0).ok());
+  const auto removed = store_.Remove("x/a.h5", {}, absl::Hours(1));
+  ASSERT_TRUE(removed.ok()) << removed.status();
+  EXPECT_EQ(removed->id.substr(0, 2), "x:");
+  EXPECT_EQ(store_.ListRemoved()->at(0).id, removed->id);
+  const std::string other = "x-y:" + removed->id.substr(2);
+  EXPECT_TRUE(absl::IsNotFound(store_.Undelete(other, "").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(store_.Undelete(removed->id, "x-y/a.h5").status()));
+  EXPECT_EQ(store_.Undelete(removed->id, "").value(), "x/a.h5");
+}
+
+TEST_F(ClusterStoreTest, ACellRetiresWhenItsSessionsAndCallsHaveEnded) {
+  std::atomic<int> sessions = 2;
+  std::string told;
+  store_.SetRetireListener([&](const std::string& prefix) {
+    told = prefix;
+    EXPECT_THAT(NameOf(store_.OpenFile("x/a.h5")), HasSubstr("it is being handed over"));
+    return static_cast<size_t>(sessions > 0 ? sessions-- : 0);
+  });
+  const auto file = store_.OpenOrCreateFile("x/a.h5", 0);
+  ASSERT_TRUE(file.ok()) << file.status();
+  const absl::Status retired = store_.RetireCell("x", absl::Seconds(60));
+  EXPECT_TRUE(retired.ok()) << retired;
+  EXPECT_EQ(told, "x/");
+  EXPECT_EQ(sessions, 0);
+  EXPECT_TRUE(absl::IsUnavailable((*file)->Info().status())) << "followers end by it";
+  EXPECT_TRUE(store_.OpenOrCreateFile("x-y/b.h5", 0).ok()) << "of another cell";
+  store_.SetRetireListener(nullptr);
+}
+
+TEST_F(ClusterStoreTest, ACellWhoseSessionsGoOnIsServedOn) {
+  store_.SetRetireListener([](const std::string&) { return size_t{1}; });
+  const absl::Status retired = store_.RetireCell("x", absl::Milliseconds(1));
+  EXPECT_TRUE(absl::IsUnavailable(retired)) << retired;
+  EXPECT_THAT(std::string(retired.message()), HasSubstr("1 sessions and 0 calls"));
+  EXPECT_TRUE(store_.OpenOrCreateFile("x/a.h5", 0).ok());
+  EXPECT_TRUE(store_.RetireCell("nowhere", absl::ZeroDuration()).ok());
+  store_.SetRetireListener(nullptr);
 }
 
 TEST_F(ClusterStoreTest, AClosedCellIsWholeAndFree) {

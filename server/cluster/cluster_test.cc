@@ -133,6 +133,40 @@ TEST_F(ClusterTest, ACellIsHandedOverInOrder) {
   EXPECT_TRUE(second->Drain(absl::Seconds(60)).ok());
 }
 
+TEST_F(ClusterTest, ACellMovesAndIsWhole) {
+  auto first = Start("a");
+  auto file = AwaitFile(*first, "x.h5");
+  ASSERT_NE(file, nullptr);
+  store::Writer writer(file, store::SessionStart::kNewGeneration);
+  ASSERT_TRUE(writer.Write(0, "bytes").ok());
+  ASSERT_TRUE(writer.CutDurably(store::BarrierKind::kCommit).ok());
+  ASSERT_TRUE(writer.End().ok());
+  auto second = Start("b");
+  EXPECT_TRUE(absl::IsNotFound(first->Move("", "c").status()));
+  absl::StatusOr<uint64_t> asked = absl::NotFoundError("");
+  while (absl::IsNotFound(asked.status())) asked = second->Move("", "b");
+  EXPECT_EQ(asked.value(), 1u);
+  const auto moved = AwaitFile(*second, "x.h5");
+  ASSERT_NE(moved, nullptr);
+  EXPECT_EQ(store::ReadVersion(*moved, 1), "bytes");
+  EXPECT_TRUE(absl::IsUnavailable(file->Info().status()));
+  EXPECT_EQ(first->Counts().handovers, 1u);
+  const auto state = first->Look();
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->node, "a");
+  EXPECT_EQ(state->view.cells.at("").owner, "b");
+  EXPECT_FALSE(state->view.servers.at("b").version.empty());
+  EXPECT_EQ(second->RoutesBelow("d").at("").kind, cluster::RouteKind::kServe);
+
+  const absl::Status alive = first->Evict("b", /*force=*/false);
+  EXPECT_TRUE(absl::IsFailedPrecondition(alive)) << alive;
+  EXPECT_TRUE(absl::IsFailedPrecondition(first->Evict("a", /*force=*/true)));
+  EXPECT_TRUE(first->Drain("b", cluster::DrainWish::kStay).ok());
+  EXPECT_NE(AwaitFile(*first, "x.h5"), nullptr);
+  EXPECT_TRUE(second->Drain(absl::Seconds(60)).ok());
+  EXPECT_TRUE(first->Drain(absl::Seconds(60)).ok());
+}
+
 TEST_F(ClusterTest, ALifeWithoutADrainIsGivenUpByTheNextOne) {
   {
     const auto first = Start("a");

@@ -8,6 +8,29 @@ void OpenCell::MakeOuter(store::VersionInfo& version) const {
   if (version.source.has_value()) version.source->name = Outer(version.source->name);
 }
 
+std::shared_ptr<OpenCell> OpenCell::Enter() {
+  absl::MutexLock lock(&mutex_);
+  if (is_retired_) return nullptr;
+  ++in_hand_;
+  return {this, [cell = shared_from_this()](OpenCell*) {
+            absl::MutexLock leave(&cell->mutex_);
+            --cell->in_hand_;
+          }};
+}
+
+size_t OpenCell::in_hand() const {
+  absl::MutexLock lock(&mutex_);
+  return in_hand_;
+}
+
+std::optional<std::string> OpenCell::InnerId(std::string_view id) const {
+  if (cell_.empty()) return std::string(id);
+  if (!id.starts_with(cell_) || id.size() <= cell_.size() || id[cell_.size()] != ':') {
+    return std::nullopt;
+  }
+  return std::string(id.substr(cell_.size() + 1));
+}
+
 std::shared_ptr<store::File> OpenCell::Guard(std::shared_ptr<store::File> file) {
   absl::MutexLock lock(&mutex_);
   std::weak_ptr<GuardedFile>& known = files_[file.get()];

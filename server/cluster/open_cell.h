@@ -2,8 +2,11 @@
 #ifndef H5MIRROR_SERVER_CLUSTER_OPEN_CELL_H_
 #define H5MIRROR_SERVER_CLUSTER_OPEN_CELL_H_
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/env.h"
+#include "base/strings.h"
 #include "onion_store/store.h"
 #include "server/cluster/ack_queue.h"
 #include "server/cluster/ownership.h"
@@ -60,7 +64,10 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
 
   // Whether this server may answer for the cell, by memory alone. kUnavailable: not now, or not
   // any more.
-  absl::Status Check() { return AskAgain(ownership_.Check(cell_, epoch_)); }
+  absl::Status Check() {
+    if (is_retired_) return absl::UnavailableError(ToAbsl(kHandedOver));
+    return AskAgain(ownership_.Check(cell_, epoch_));
+  }
   // True: the cell is another server's by now, or nobody's. False also while that is not known.
   bool IsGivenAway() { return absl::IsFailedPrecondition(ownership_.Check(cell_, epoch_)); }
   // As Check(), after a read of the registry. To be asked after a sync, before it is acked.
@@ -82,6 +89,26 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
   }
   absl::Status Acked(const absl::Status& status) { return status.ok() ? BeforeAck() : status; }
 
+  // For one call of the store: the cell, which counts as in hand until the last copy of it is gone.
+  // Null: it is retired.
+  std::shared_ptr<OpenCell> Enter();
+  // Whether the cell takes no new calls, as it is to be another server's. Acks of what was begun
+  // pass.
+  void SetRetired(bool is_retired) { is_retired_ = is_retired; }
+  // Calls in hand.
+  size_t in_hand() const;
+
+  static constexpr std::string_view kHandedOver =
+      "the file's cell is being handed over to another server; safe to retry";
+
+  // The ID of a removal by which clients name it: "CELL:ID". The store's IDs are unique in a cell
+  // only. In the root as the only cell it is the store's own.
+  std::string OuterId(std::string_view id) const {
+    return cell_.empty() ? std::string(id) : StrCat(cell_, ":", id);
+  }
+  // The store's ID, of one that OuterId() gave; unset: it is another cell's.
+  std::optional<std::string> InnerId(std::string_view id) const;
+
   // The one object of a file, for all callers.
   std::shared_ptr<store::File> Guard(std::shared_ptr<store::File> file);
   // The guarded object of `file` is gone.
@@ -94,7 +121,9 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
   OpenedStore opened_;
   Ownership& ownership_;
   AckQueue& acks_;
-  absl::Mutex mutex_;
+  std::atomic<bool> is_retired_ = false;
+  mutable absl::Mutex mutex_;
+  size_t in_hand_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<const store::File*, std::weak_ptr<GuardedFile>> files_
       ABSL_GUARDED_BY(mutex_);
 };

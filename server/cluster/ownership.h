@@ -13,6 +13,8 @@
 
 namespace h5mirror::server {
 
+class ClusterOperations;
+
 // Thread-safe.
 class Ownership {
  public:
@@ -26,6 +28,8 @@ class Ownership {
   virtual absl::Status Check(std::string_view cell, uint64_t epoch) = 0;
   // cluster::AckGuard::BeforeAck(): one read of the registry, shared by callers. May wait for it.
   virtual absl::Status BeforeAck(std::string_view cell, uint64_t epoch) = 0;
+  // Null: this is no cluster that could be asked. Lives as long as this.
+  virtual ClusterOperations* operations() { return nullptr; }
 };
 
 }  // namespace h5mirror::server

@@ -50,6 +50,10 @@ void StoreHost::Open(const std::string& cell, uint64_t epoch, cluster::Recovery 
   });
 }
 
+void StoreHost::Retire(const std::string& cell, uint64_t /*epoch*/, Done done) {
+  Start([this, cell, done = std::move(done)] { done(store_.RetireCell(cell, close_timeout_)); });
+}
+
 void StoreHost::Close(const std::string& cell, uint64_t /*epoch*/, Done done) {
   Start([this, cell, done = std::move(done)] { done(store_.CloseCell(cell, close_timeout_)); });
 }

@@ -30,7 +30,7 @@ using StoreOpener = std::function<absl::StatusOr<OpenedStore>(const std::string&
 class StoreHost final : public cluster::CellHost {
  public:
   // `store` must outlive this. `close_timeout`: the time that a closing store has to apply what is
-  // durable; the next owner does the rest.
+  // durable; the next owner does the rest. Also the time that sessions and calls have to end.
   StoreHost(ClusterStore& store, StoreOpener open, absl::Duration close_timeout)
       : store_(store), open_(std::move(open)), close_timeout_(close_timeout) {}
   // AwaitAll().
@@ -38,6 +38,7 @@ class StoreHost final : public cluster::CellHost {
 
   void Open(const std::string& cell, uint64_t epoch, cluster::Recovery recovery,
             Done done) override;
+  void Retire(const std::string& cell, uint64_t epoch, Done done) override;
   void Close(const std::string& cell, uint64_t epoch, Done done) override;
 
   // Waits for the opens and closes that have begun.

@@ -171,6 +171,8 @@ void HistoryPruner::RunPass() {
   std::string after;
   for (;;) {
     const auto files = store_.List("", after, kFilesAtOnce);
+    // A server of a cluster whose cells are others' now.
+    if (absl::IsUnavailable(files.status())) return;
     if (!files.ok()) {
       spdlog::error("history: files cannot be listed: {}", files.status().ToString());
       return;

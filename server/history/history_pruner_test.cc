@@ -7,11 +7,16 @@
 
 #include <atomic>
 #include <random>
+#include <sstream>
 
 #include "base/strings.h"
 #include "base/testing/fault_env.h"
 #include "onion_store/testing/test_store.h"
+#include "server/cluster/cluster_store.h"
 #include "server/history/thinning.h"
+#include "server/testing/fake_ownership.h"
+#include "spdlog/sinks/ostream_sink.h"
+#include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
 namespace {
@@ -23,6 +28,7 @@ using store::VersionNumber;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr uint32_t kPage = 512;
 constexpr size_t kFilePages = 64;
@@ -421,6 +427,28 @@ TEST_F(HistoryPrunerTest, NothingGoesForItsAgeWhileTheClockIsInDoubt) {
   clock_.Advance(absl::Hours(1));
   Pruner().Round();
   EXPECT_THAT(*store_->ListRemoved(), IsEmpty());
+}
+
+// It has nothing to prune, and that is no failure.
+TEST_F(HistoryPrunerTest, AServerOfAClusterLeavesOthersFilesToThem) {
+  std::ostringstream log;
+  const auto before = spdlog::default_logger();
+  spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+      "test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)));
+  FakeOwnership ownership;
+  ownership.SetRoute("", {cluster::RouteKind::kRedirect, 9, "b", "node-b:7447"});
+  store_ = std::make_unique<ClusterStore>(ownership);
+  RetentionRule rule = Rule("**");
+  rule.policy.keep_last = 1;
+  config_.retention = {rule};
+  config_.prune_every = absl::Seconds(1);
+  Pruner().Round();
+  clock_.Advance(absl::Hours(1));
+  Pruner().Round();
+  spdlog::set_default_logger(before);
+  EXPECT_THAT(log.str(), Not(HasSubstr("cannot be listed")));
+  pruner_.reset();
+  store_.reset();  // before the ownership
 }
 
 TEST(ThinningTest, VersionsAreNamedAsRanges) {

@@ -107,6 +107,14 @@ void Publisher::OnChange(std::string_view name) {
   found->second.changed = has_news_ = true;
 }
 
+void Publisher::OnChangeBelow(std::string_view prefix) {
+  absl::MutexLock lock(&mutex_);
+  for (auto at = topics_.lower_bound(prefix); at != topics_.end(); ++at) {
+    if (!at->first.starts_with(prefix)) return;
+    at->second.changed = has_news_ = true;
+  }
+}
+
 void Publisher::Stop() {
   std::vector<Waiter> waiting;
   {

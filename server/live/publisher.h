@@ -60,6 +60,8 @@ class Publisher {
 
   // `name` has a new cut, or its writer has ended. Costs one look-up if it has no follower.
   void OnChange(std::string_view name);
+  // The same for all files whose names begin with `prefix`.
+  void OnChangeBelow(std::string_view prefix);
   // Calls all waiters; Newest() fails from then on.
   void Stop();
 

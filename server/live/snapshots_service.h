@@ -37,6 +37,12 @@ class SnapshotsService final
     board_.Stop();
     publisher_.Stop();
   }
+  // Calls that wait for files whose names begin with `prefix` look at them again, and end where
+  // those are not served any more.
+  void LookAgainBelow(std::string_view prefix) {
+    board_.OnCutBelow(prefix);
+    publisher_.OnChangeBelow(prefix);
+  }
   // Lets go of all files. To be called after the server has stopped, before the store is closed.
   void Stop();
 

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+
 #include "base/human.h"
 #include "base/strings.h"
 #include "server/door/receive_windows.h"
@@ -43,6 +45,13 @@ void MirrorService::BeginStop() {
     stopping_ = true;
   }
   for (const std::shared_ptr<Session>& session : Sessions()) session->OnStop();
+}
+
+size_t MirrorService::EndBelow(std::string_view prefix) {
+  const std::vector<std::shared_ptr<Session>> sessions = Sessions();
+  return static_cast<size_t>(
+      std::count_if(sessions.begin(), sessions.end(),
+                    [prefix](const auto& session) { return session->StopBelow(prefix); }));
 }
 
 void MirrorService::Stop() {

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -37,6 +38,9 @@ class MirrorService final : public v1::Mirror::WithRawMethod_MirrorFile<v1::Mirr
   void Start();
   // Takes no new sessions. Ends the others with kUnavailable once their barriers are durable.
   void BeginStop();
+  // Ends sessions of files whose names begin with `prefix`, as BeginStop() does. Returns how many
+  // have not ended yet.
+  size_t EndBelow(std::string_view prefix);
   // After Server::Shutdown(): waits for the last events and joins the threads.
   void Stop();
 

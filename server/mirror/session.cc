@@ -159,6 +159,19 @@ void Session::OnStop() {
               /*wait_for_barriers=*/true});
 }
 
+bool Session::StopBelow(std::string_view prefix) {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (opened_name_.empty() || !opened_name_.starts_with(prefix)) return false;
+    if (phase_ == Phase::kEnded) return false;
+  }
+  RequestEnd({store::SessionEnd::kClean,
+              absl::UnavailableError(
+                  "the file's cell is being handed over to another server; safe to retry"),
+              /*wait_for_barriers=*/true});
+  return true;
+}
+
 void Session::OnRevoked(const absl::Status& status) {
   // A login or token that has ended: the writer comes back with another one. Its last cut stays,
   // and is no "writer lost".
@@ -287,6 +300,7 @@ absl::Status Session::Open(const v1::OpenSession& open) {
     absl::MutexLock lock(&mutex_);
     phase_ = Phase::kOpening;
     writer_ = open.writer();
+    opened_name_ = open.name();
   }
   H5M_ASSIGN_OR_RETURN(const uint32_t protocol, NegotiateProtocol(open.protocol()));
   H5M_RETURN_IF_ERROR(CheckOpen(open));

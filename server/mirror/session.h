@@ -18,6 +18,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -101,6 +102,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnLost();
   // The server stops: the stream ends with kUnavailable once all barriers are durable.
   void OnStop();
+  // The same for a session whose file's name begins with `prefix`, as another server is to have the
+  // file. True: there is an end to wait for.
+  bool StopBelow(std::string_view prefix);
   // Another session or call has the lease.
   void OnRevoked(const absl::Status& status);
   // The stream is not read for a while, as its caller is over its bandwidth; or it is read again.
@@ -237,6 +241,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kNew;
   bool in_hand_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<Ending> deferred_ ABSL_GUARDED_BY(mutex_);
+  std::string opened_name_ ABSL_GUARDED_BY(mutex_);  // of `open`; empty before it
   absl::Status final_status_ ABSL_GUARDED_BY(mutex_);
   bool wait_for_barriers_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<OpenBarrier> barriers_ ABSL_GUARDED_BY(mutex_);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "onion_store/testing/test_store.h"
+#include "rpc/cluster_calls.h"
 #include "rpc/elsewhere.h"
 #include "server/cluster/cluster_store.h"
 #include "server/testing/fake_ownership.h"
@@ -46,6 +47,34 @@ TEST_F(ClusterCallsTest, AnUndeleteDeniesNoFileOfAnotherServer) {
   EXPECT_TRUE(absl::IsNotFound(none)) << none;
   EXPECT_THAT(std::string(none.message()), HasSubstr("nothing was removed as x/a.h5"));
   EXPECT_TRUE(absl::IsNotFound(Undelete("v/a.h5"))) << "which lies in no cell";
+}
+
+TEST_F(ClusterCallsTest, AnUndeleteByIdFindsTheCell) {
+  MirrorWhole("x/a.h5", "hello");
+  v1::RemoveFileRequest remove;
+  remove.set_name("x/a.h5");
+  const auto removed = client_->RemoveFile(remove);
+  ASSERT_TRUE(removed.ok()) << removed.status();
+  EXPECT_EQ(removed->removal_id().substr(0, 2), "x:");
+  const auto by_id = [this](const std::string& id) {
+    v1::UndeleteFileRequest request;
+    request.set_removal_id(id);
+    return client_->UndeleteFile(request).status();
+  };
+  EXPECT_TRUE(rpc::ElsewhereOf(by_id("z:17")).has_value());
+  const absl::Status none = by_id("17");
+  EXPECT_TRUE(absl::IsNotFound(none)) << none;
+  EXPECT_THAT(std::string(none.message()), HasSubstr("CELL:ID"));
+  EXPECT_TRUE(absl::IsNotFound(by_id("x:17")));
+  EXPECT_TRUE(by_id(removed->removal_id().substr(2)).ok()) << "as older releases gave it";
+}
+
+TEST_F(ClusterCallsTest, AServerWithoutARegistryTellsOfNoCluster) {
+  const auto calls = rpc::ClusterCalls::Connect(options_, absl::Seconds(60), absl::Seconds(60));
+  ASSERT_TRUE(calls.ok()) << calls.status();
+  EXPECT_TRUE(absl::IsFailedPrecondition((*calls)->GetCluster().status()));
+  EXPECT_TRUE(absl::IsFailedPrecondition((*calls)->EvictServer({})));
+  EXPECT_EQ((*calls)->ListCells({})->cells_size(), 0);
 }
 
 TEST_F(ClusterCallsTest, NoListIsShortWhileTheRegistryIsAway) {

@@ -33,6 +33,35 @@ v1::RemovedFile ToProto(const store::RemovedFile& file) {
   return removed;
 }
 
+// In a cluster an id is "CELL:ID". Without the cell, as older releases gave it, it counts too.
+bool IsId(const store::RemovedFile& file, std::string_view id) {
+  if (file.id == id) return true;
+  const size_t colon = file.id.rfind(':');
+  return colon != file.id.npos && std::string_view(file.id).substr(colon + 1) == id;
+}
+
+// A name in the cell that the removal was in.
+std::string NameBeside(const v1::UndeleteFileRequest& request) {
+  if (!request.name().empty()) return request.name();
+  const size_t colon = request.removal_id().rfind(':');
+  return colon == std::string::npos ? "x" : StrCat(request.removal_id().substr(0, colon), "/x");
+}
+
+// Of a cell of another server nothing is known here.
+absl::Status NothingRemoved(store::Store& store, const v1::UndeleteFileRequest& request) {
+  const absl::Status served = store.OwnerOf(NameBeside(request)).status();
+  if (absl::IsUnavailable(served)) return served;
+  const bool is_by_id = request.name().empty();
+  const std::string& what = is_by_id ? request.removal_id() : request.name();
+  // A store without cells has any name.
+  const bool lacks_cell =
+      is_by_id && absl::IsInvalidArgument(served) && what.find(':') == std::string::npos;
+  return absl::NotFoundError(
+      StrCat("nothing was removed as ", what, lacks_cell ? " here" : "",
+             ", or its retention has ended; see h5mirror ls --removed",
+             lacks_cell ? ", which tells the id with its cell, CELL:ID" : ""));
+}
+
 }  // namespace
 
 absl::StatusOr<v1::FileStatus> FilesService::StatusOfName(const std::string& name) {
@@ -211,20 +240,18 @@ absl::Status FilesService::Undelete(const grpc::ServerContext& context, const Pr
   // has its name now.
   const auto is_meant = [&](const store::RemovedFile& file) {
     const store::FileOwner owner{true, file.owner};
-    return (request.name().empty() ? file.id == request.removal_id()
+    return (request.name().empty() ? IsId(file, request.removal_id())
                                    : file.name == request.name()) &&
            !authenticator.RightsTo(principal, file.name, &owner).empty();
   };
   const auto found = std::find_if(files.begin(), files.end(), is_meant);
-  if (found == files.end()) {
-    // Of a cell of another server nothing is known here.
-    if (!request.name().empty()) {
-      absl::Status served = environment_.store.OwnerOf(request.name()).status();
-      if (absl::IsUnavailable(served)) return served;
+  if (found == files.end()) return NothingRemoved(environment_.store, request);
+  if (request.name().empty()) {
+    const auto other = std::find_if(found + 1, files.end(), is_meant);
+    if (other != files.end()) {
+      return absl::InvalidArgumentError(StrCat(request.removal_id(), " may be ", found->id, " or ",
+                                               other->id, ": give the whole id"));
     }
-    return absl::NotFoundError(StrCat(
-        "nothing was removed as ", request.name().empty() ? request.removal_id() : request.name(),
-        ", or its retention has ended; see h5mirror ls --removed"));
   }
   const store::FileOwner owner{true, found->owner};
   const std::string name = request.new_name().empty() ? found->name : request.new_name();

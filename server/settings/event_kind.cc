@@ -10,8 +10,10 @@ namespace h5mirror::server {
 namespace {
 
 // In the order of EventKind.
-constexpr std::string_view kNames[] = {"writer_lost",     "diverged",   "disk_low", "verify_failed",
-                                       "history_stopped", "quota_near", "test"};
+constexpr std::string_view kNames[] = {"writer_lost",     "diverged",        "disk_low",
+                                       "verify_failed",   "history_stopped", "quota_near",
+                                       "cell_taken_over", "cell_moved",      "server_drained",
+                                       "server_evicted",  "server_fenced",   "test"};
 
 constexpr size_t kNamed = std::size(kNames) - 1;  // all but the last
 static_assert(kNamed == static_cast<size_t>(EventKind::kTest));

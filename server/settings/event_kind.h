@@ -16,6 +16,11 @@ enum class EventKind {
   kVerifyFailed,    // damage, or a difference from the local file, was found
   kHistoryStopped,  // no new versions are made: of one file, or of all
   kQuotaNear,       // a quota is nearly used up
+  kCellTakenOver,   // a cell of a lost server is served by this one; the file is the directory
+  kCellMoved,       // this server has given a cell to another one, in order; likewise
+  kServerDrained,   // this server has handed over its last cell; names no file
+  kServerEvicted,   // this server has given up another one, as an operator wanted it; likewise
+  kServerFenced,    // this server has fenced another one; likewise
   kTest,            // of `h5mirrord notify test`; no table names it, each takes it
 };
 

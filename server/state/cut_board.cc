@@ -47,6 +47,19 @@ void CutBoard::OnCut(std::string_view name) {
   for (const Entry& entry : due) entry.waiter(Why::kCut);
 }
 
+void CutBoard::OnCutBelow(std::string_view prefix) {
+  Entries due;
+  {
+    absl::MutexLock lock(&mutex_);
+    auto at = waiting_.lower_bound(prefix);
+    while (at != waiting_.end() && at->first.starts_with(prefix)) {
+      std::move(at->second.begin(), at->second.end(), std::back_inserter(due));
+      at = waiting_.erase(at);
+    }
+  }
+  for (const Entry& entry : due) entry.waiter(Why::kCut);
+}
+
 void CutBoard::OnTimer() {
   Entries due;
   {

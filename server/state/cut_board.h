@@ -33,6 +33,8 @@ class CutBoard {
 
   // Costs one look-up if no call waits.
   void OnCut(std::string_view name);
+  // The same for all files whose names begin with `prefix`: what waits for them looks again.
+  void OnCutBelow(std::string_view prefix);
   void OnTimer();
   void Stop();
 

@@ -70,7 +70,10 @@ ALLOWED = {
     "server/settings": {"ceph", "cluster", "onion_store", "rpc", "proto", "base"},
     "server/state": {"onion_store", "rpc", "proto", "base"},
     # The store of a server that is one of several.
-    "server/cluster": {"server/state", "server/settings", "ceph", "cluster", "onion_store", "rpc", "proto", "base"},
+    "server/cluster": {
+        "server/calls", "server/door", "server/state", "server/settings", "ceph", "cluster", "onion_store", "rpc",
+        "proto", "base",
+    },
     "server/door": {"server/settings", "onion_store", "rpc", "proto", "base"},
     "server/notify": {"server/settings", "rpc", "proto", "base"},
     "server/metrics": {"server/notify", "server/door", "server/state", "server/settings", "onion_store", "rpc", "proto", "base"},

@@ -1,0 +1,357 @@
+// The servers that share a root, and which of them serves a cell.
+#include "cli/verbs/verb_cluster.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "base/cli_checks.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "cli/output/text.h"
+#include "cli/verbs/cells_below.h"
+
+namespace h5mirror::tools {
+namespace {
+
+using View = v1::GetClusterResponse;
+
+constexpr absl::Duration kPollEvery = absl::Milliseconds(300);
+constexpr double kWaitSeconds = 120;
+constexpr double kWaitSecondsMax = 86400;
+
+struct Options {
+  std::string server;
+  std::string cell;
+  bool exit = false;
+  bool undo = false;
+  bool yes = false;
+  bool force = false;
+  double wait_seconds = kWaitSeconds;
+};
+
+// "up" of SERVER_STATE_UP.
+std::string WordOf(const std::string& name, std::string_view prefix) {
+  std::string word = name.substr(std::min(prefix.size(), name.size()));
+  std::transform(word.begin(), word.end(), word.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return word;
+}
+std::string WordOf(v1::ServerState state) {
+  return WordOf(v1::ServerState_Name(state), "SERVER_STATE_");
+}
+std::string WordOf(v1::CellState state) { return WordOf(v1::CellState_Name(state), "CELL_STATE_"); }
+
+std::string NameOfCell(const std::string& directory) {
+  return directory.empty() ? "(the root)" : directory;
+}
+
+bool IsAlive(const v1::ClusterServer& server) {
+  return server.state() == v1::SERVER_STATE_UP || server.state() == v1::SERVER_STATE_DRAINING;
+}
+
+// Of those that have a server: by its ID.
+std::map<std::string, int> CellCounts(const View& view) {
+  std::map<std::string, int> counts;
+  for (const v1::ClusterCell& cell : view.cells()) {
+    if (cell.state() != v1::CELL_STATE_FREE) ++counts[cell.owner()];
+  }
+  return counts;
+}
+
+std::vector<std::string> ProblemsOf(const View& view) {
+  std::vector<std::string> problems;
+  for (const v1::ClusterServer& server : view.servers()) {
+    if (server.state() == v1::SERVER_STATE_DEAD) {
+      problems.push_back(StrCat("the server ", server.id(), " is lost, and not fenced yet"));
+    }
+  }
+  for (const v1::ClusterCell& cell : view.cells()) {
+    if (cell.state() == v1::CELL_STATE_SERVED) {
+      const auto owner =
+          std::find_if(view.servers().begin(), view.servers().end(),
+                       [&cell](const auto& each) { return each.id() == cell.owner(); });
+      if (owner != view.servers().end() && IsAlive(*owner)) continue;
+      problems.push_back(
+          StrCat("the server of ", NameOfCell(cell.directory()), ", ", cell.owner(), ", is lost"));
+      continue;
+    }
+    problems.push_back(
+        StrCat(NameOfCell(cell.directory()), " is ", WordOf(cell.state()), ": nobody serves it"));
+  }
+  return problems;
+}
+
+Json ToJson(const View& view, const std::vector<std::string>& problems) {
+  std::map<std::string, int> counts = CellCounts(view);
+  Json servers = Json::array();
+  for (const v1::ClusterServer& server : view.servers()) {
+    servers.push_back(
+        {{"id", server.id()},
+         {"address", server.address()},
+         {"state", WordOf(server.state())},
+         {"version", server.version().empty() ? Json(nullptr) : Json(server.version())},
+         {"epoch", server.epoch()},
+         {"beat_age_seconds", server.has_beat_age_ms()
+                                  ? Json(static_cast<double>(server.beat_age_ms()) / 1000)
+                                  : Json(nullptr)},
+         {"cells", counts[server.id()]}});
+  }
+  Json cells = Json::array();
+  for (const v1::ClusterCell& cell : view.cells()) {
+    cells.push_back(
+        {{"cell", cell.directory()},
+         {"state", WordOf(cell.state())},
+         {"server", cell.owner().empty() ? Json(nullptr) : Json(cell.owner())},
+         {"epoch", cell.epoch()},
+         {"moves_to", cell.moves_to().empty() ? Json(nullptr) : Json(cell.moves_to())}});
+  }
+  return {{"node", view.node()},
+          {"degraded", !problems.empty()},
+          {"problems", problems},
+          {"servers", std::move(servers)},
+          {"cells", std::move(cells)}};
+}
+
+void PrintTables(Context& context, const View& view) {
+  std::map<std::string, int> counts = CellCounts(view);
+  Table servers({{"SERVER", Align::kLeft},
+                 {"STATE", Align::kLeft},
+                 {"CELLS", Align::kRight},
+                 {"BEAT", Align::kRight},
+                 {"VERSION", Align::kLeft, Narrow::kLeaveOut},
+                 {"ADDRESS", Align::kLeft, Narrow::kClip}});
+  for (const v1::ClusterServer& server : view.servers()) {
+    servers.AddRow(
+        {server.id(), WordOf(server.state()), StrCat(counts[server.id()]),
+         server.has_beat_age_ms()
+             ? absl::StrFormat("%.1f s", static_cast<double>(server.beat_age_ms()) / 1000)
+             : "-",
+         server.version().empty() ? "-" : server.version(), server.address()});
+  }
+  context.Print(servers);
+  Table cells({{"CELL", Align::kLeft, Narrow::kClip},
+               {"STATE", Align::kLeft},
+               {"SERVER", Align::kLeft},
+               {"MOVES TO", Align::kLeft, Narrow::kLeaveOut},
+               {"EPOCH", Align::kRight, Narrow::kLeaveOut}});
+  for (const v1::ClusterCell& cell : view.cells()) {
+    cells.AddRow({NameOfCell(cell.directory()), WordOf(cell.state()),
+                  cell.owner().empty() ? "-" : cell.owner(),
+                  cell.moves_to().empty() ? "-" : cell.moves_to(), StrCat(cell.epoch())});
+  }
+  context.Say("");
+  context.Print(cells);
+}
+
+absl::StatusOr<int> RunStatus(Context& context, const Options&) {
+  H5M_ASSIGN_OR_RETURN(const auto calls, ConnectCluster(context));
+  H5M_ASSIGN_OR_RETURN(const View view, calls->GetCluster());
+  const std::vector<std::string> problems = ProblemsOf(view);
+  if (context.json()) {
+    context.Print(ToJson(view, problems));
+  } else {
+    PrintTables(context, view);
+    if (!problems.empty()) context.Say("");
+    for (const std::string& problem : problems) context.Say(StrCat("degraded: ", problem));
+  }
+  return problems.empty() ? kExitOk : kExitDegraded;
+}
+
+// Looks again and again until `is_done` says so, for `wait_seconds`. False: not within them.
+absl::StatusOr<bool> Await(rpc::ClusterCalls& calls, double wait_seconds,
+                           const std::function<bool(const View&)>& is_done) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(wait_seconds);
+  for (;;) {
+    H5M_ASSIGN_OR_RETURN(const View view, calls.GetCluster());
+    if (is_done(view)) return true;
+    if (absl::Now() >= deadline) return false;
+    absl::SleepFor(kPollEvery);
+  }
+}
+
+// With --wait 0 that it is asked for is all there is to say.
+absl::StatusOr<int> End(Context& context, const Options& options, const absl::StatusOr<bool>& done,
+                        const std::string& asked, const std::string& result) {
+  H5M_RETURN_IF_ERROR(done.status());
+  if (!*done && options.wait_seconds > 0) {
+    return absl::DeadlineExceededError(StrCat(asked, ", and not done within ",
+                                              HumanDuration(absl::Seconds(options.wait_seconds)),
+                                              "; it goes on. See h5mirror cluster status"));
+  }
+  if (context.json()) context.Print(Json{{"done", *done}});
+  context.Say(*done ? result : asked);
+  return kExitOk;
+}
+
+absl::StatusOr<int> RunMove(Context& context, const Options& options) {
+  const std::string cell = options.cell == "/" ? "" : options.cell;
+  H5M_ASSIGN_OR_RETURN(const auto calls, ConnectCluster(context));
+  v1::MoveCellRequest request;
+  request.set_directory(cell);
+  request.set_server(options.server);
+  H5M_ASSIGN_OR_RETURN(const v1::MoveCellResponse asked, calls->MoveCell(request));
+  std::string owner;
+  const auto is_done = [&](const View& view) {
+    for (const v1::ClusterCell& each : view.cells()) {
+      if (each.directory() != cell || each.state() != v1::CELL_STATE_SERVED) continue;
+      owner = each.owner();
+      return owner == options.server || each.epoch() > asked.epoch();
+    }
+    return false;
+  };
+  const auto done = Await(*calls, options.wait_seconds, is_done);
+  if (done.ok() && *done && owner != options.server) {
+    return absl::FailedPreconditionError(StrCat(options.server, " could not take ",
+                                                NameOfCell(cell), "; ", owner, " serves it now"));
+  }
+  return End(context, options, done,
+             StrCat(NameOfCell(cell), " is to be handed over to ", options.server),
+             StrCat(NameOfCell(cell), " is served by ", options.server, " now"));
+}
+
+// Whether the cells that `server` had are served by others.
+bool AreElsewhere(const View& before, const View& now, const std::string& server) {
+  return std::all_of(now.cells().begin(), now.cells().end(), [&](const v1::ClusterCell& cell) {
+    const bool was_its =
+        std::any_of(before.cells().begin(), before.cells().end(), [&](const v1::ClusterCell& each) {
+          return each.directory() == cell.directory() && each.owner() == server &&
+                 each.state() != v1::CELL_STATE_FREE;
+        });
+    return !was_its || (cell.owner() != server && cell.state() == v1::CELL_STATE_SERVED);
+  });
+}
+
+absl::StatusOr<int> RunDrain(Context& context, const Options& options) {
+  H5M_ASSIGN_OR_RETURN(const auto calls, ConnectCluster(context));
+  v1::DrainServerRequest request;
+  request.set_server(options.server);
+  request.set_kind(options.undo   ? v1::DRAIN_KIND_UNDO
+                   : options.exit ? v1::DRAIN_KIND_EXIT
+                                  : v1::DRAIN_KIND_STAY);
+  H5M_ASSIGN_OR_RETURN(const View before, calls->GetCluster());
+  H5M_RETURN_IF_ERROR(calls->DrainServer(request));
+  const auto is_done = [&](const View& view) {
+    for (const v1::ClusterServer& server : view.servers()) {
+      if (server.id() != options.server) continue;
+      if (options.undo) return server.state() == v1::SERVER_STATE_UP;
+      if (options.exit) return server.state() == v1::SERVER_STATE_GONE;
+      if (server.state() == v1::SERVER_STATE_UP) return false;
+    }
+    return AreElsewhere(before, view, options.server);
+  };
+  absl::StatusOr<bool> done = Await(*calls, options.wait_seconds, is_done);
+  // The server that was asked may be the one that ends.
+  if (options.exit && absl::IsUnavailable(done.status())) done = true;
+  const std::string& server = options.server;
+  if (options.undo) {
+    return End(context, options, done, StrCat(server, " is to take cells again"),
+               StrCat(server, " takes cells again"));
+  }
+  return End(context, options, done, StrCat(server, " is to hand its cells over"),
+             options.exit ? StrCat(server, " has handed its cells over, and ended")
+                          : StrCat(server,
+                                   " has handed its cells over; h5mirror cluster drain "
+                                   "--undo ",
+                                   server, " gives it some again"));
+}
+
+// By a person at a terminal.
+absl::Status Confirm(Context& context, const std::string& server) {
+  if (isatty(STDIN_FILENO) == 0) {
+    return absl::InvalidArgumentError(
+        StrCat("evict ends the server ", server, ": to do it without a question, add --yes"));
+  }
+  context.streams().err << "Give the server " << Printable(server)
+                        << " up? It can write nothing more, and others recover its cells. [y/N] "
+                        << std::flush;
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (answer == "y" || answer == "Y" || answer == "yes") return absl::OkStatus();
+  return absl::FailedPreconditionError("nothing was done");
+}
+
+absl::StatusOr<int> RunEvict(Context& context, const Options& options) {
+  if (!options.yes) H5M_RETURN_IF_ERROR(Confirm(context, options.server));
+  H5M_ASSIGN_OR_RETURN(const auto calls, ConnectCluster(context));
+  v1::EvictServerRequest request;
+  request.set_server(options.server);
+  request.set_force(options.force);
+  const absl::Status asked = calls->EvictServer(request);
+  const bool is_alive = absl::IsFailedPrecondition(asked) && !options.force &&
+                        absl::StrContains(asked.message(), "is alive");
+  if (is_alive) {
+    return absl::FailedPreconditionError(
+        StrCat(asked.message(), "; --force gives it up all the same"));
+  }
+  H5M_RETURN_IF_ERROR(asked);
+  const auto is_done = [&options](const View& view) {
+    return std::none_of(view.servers().begin(), view.servers().end(), [&](const auto& server) {
+      return server.id() == options.server && server.state() != v1::SERVER_STATE_FENCED &&
+             server.state() != v1::SERVER_STATE_GONE;
+    });
+  };
+  return End(context, options, Await(*calls, options.wait_seconds, is_done),
+             StrCat(options.server, " is to be given up"),
+             StrCat(options.server, " is fenced; others take its cells over"));
+}
+
+void AddWait(CLI::App& verb, Options& options) {
+  verb.add_option("--wait", options.wait_seconds, "until it is done, 0: not at all (default: 120)")
+      ->type_name("SECONDS")
+      ->check(AnyNumber(0, kWaitSecondsMax));
+}
+
+}  // namespace
+
+void AddCluster(CLI::App& app, Context& context, Action& action) {
+  CLI::App* cluster =
+      app.add_subcommand("cluster", "Show the servers that share a root; move and drain cells");
+  cluster->require_subcommand(1);
+  cluster->footer(
+      "status needs the right operate, the others operate and delete.\n"
+      "A cell is a directory that one server serves. Any server of the cluster may be\n"
+      "asked. Writers go on: they are sent to the new server, and lose nothing.");
+
+  CLI::App* status = cluster->add_subcommand(
+      "status", "All servers and cells; ends with 9 if a cell or a server is lost");
+  OnVerb(*status, context, action, std::make_shared<Options>(), RunStatus);
+
+  auto moved = std::make_shared<Options>();
+  CLI::App* move = cluster->add_subcommand("move", "Hand a cell over to another server, in order");
+  move->add_option("CELL", moved->cell, "the cell's directory; / for the root")->required();
+  move->add_option("SERVER", moved->server, "the `node` of the server that gets it")->required();
+  AddWait(*move, *moved);
+  OnVerb(*move, context, action, moved, RunMove);
+
+  auto drained = std::make_shared<Options>();
+  CLI::App* drain = cluster->add_subcommand(
+      "drain", "Hand all cells of a server over, one after the other, in order");
+  drain->add_option("SERVER", drained->server, "the server's `node`")->required();
+  CLI::Option* exit = drain->add_flag("--exit", drained->exit, "the server then ends");
+  drain->add_flag("--undo", drained->undo, "it takes cells again; so does its next start")
+      ->excludes(exit);
+  AddWait(*drain, *drained);
+  OnVerb(*drain, context, action, drained, RunDrain);
+
+  auto evicted = std::make_shared<Options>();
+  CLI::App* evict = cluster->add_subcommand(
+      "evict", "Give a server up that is dead or hangs: fence it, recover its cells");
+  evict->add_option("SERVER", evicted->server, "the server's `node`")->required();
+  evict->add_flag("-y,--yes", evicted->yes, "ask no question");
+  evict->add_flag("--force", evicted->force, "also if it is alive");
+  AddWait(*evict, *evicted);
+  OnVerb(*evict, context, action, evicted, RunEvict);
+}
+
+}  // namespace h5mirror::tools

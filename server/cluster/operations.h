@@ -1,0 +1,62 @@
+// A cluster for its operators, and for those who ask which server has a file.
+#ifndef H5MIRROR_SERVER_CLUSTER_OPERATIONS_H_
+#define H5MIRROR_SERVER_CLUSTER_OPERATIONS_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cluster/cells.h"
+#include "cluster/node.h"
+#include "cluster/records.h"
+#include "onion_store/store.h"
+
+namespace h5mirror::server {
+
+// Thread-safe. Errors of all calls: kUnavailable  this server has not joined yet, or the registry
+//                                   does not answer.
+class ClusterOperations {
+ public:
+  using Listener = std::function<void(const cluster::NodeEvent& event)>;
+  struct State {
+    std::string node;  // this server's ID
+    cluster::ClusterView view;
+    // By ID, of servers that are alive: how long their beats have not changed, as this one has
+    // seen it.
+    std::map<std::string, absl::Duration> beat_ages;
+  };
+
+  virtual ~ClusterOperations() = default;
+
+  // The registry as it is. Waits for it.
+  virtual absl::StatusOr<State> Look() = 0;
+  // cluster::Cells::RoutesBelow(): by memory.
+  virtual std::map<std::string, cluster::Route> RoutesBelow(std::string_view directory) = 0;
+  // cluster::AskToMove().
+  virtual absl::StatusOr<uint64_t> Move(const std::string& cell, const std::string& to) = 0;
+  // cluster::AskToDrain().
+  virtual absl::Status Drain(const std::string& id, cluster::DrainWish wish) = 0;
+  // Gives a server up at the next look. Errors: kNotFound            no such server;
+  //   kFailedPrecondition  it is over already, or this one, or its beats go on and `force` is not
+  //                        set.
+  virtual absl::Status Evict(const std::string& id, bool force) = 0;
+
+  virtual cluster::NodeCounts Counts() = 0;
+  // Since the last beat of its own that succeeded; InfiniteDuration: there was none.
+  virtual absl::Duration OwnBeatAge() = 0;
+  // `listener` hears of events from now on, by one thread; null: nobody does, and no call of the
+  // former one is under way any more.
+  virtual void SetListener(Listener listener) = 0;
+};
+
+// Those of the cluster that `store` belongs to; null: it is no cluster's.
+ClusterOperations* OperationsOf(store::Store& store);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_CLUSTER_OPERATIONS_H_
