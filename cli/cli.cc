@@ -113,6 +113,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddPromote(app, context, action);
   AddRestore(app, context, action);
   AddPrune(app, context, action);
+  AddArchive(app, context, action);
   AddStats(app, context, action);
   AddUsage(app, context, action);
   AddVerify(app, context, arguments, runners.open, action);
