@@ -197,7 +197,7 @@ absl::Status RootArchive::Claim(store::ObjectStore& opened, const std::string& o
   if (absl::IsNotFound(found.status())) {
     H5M_RETURN_IF_ERROR(Keep(StrCat(id, kClaiming)));
     OwnerSource source(id);
-    const absl::Status put = opened.Put(kOwnerObject, source, kOwnerTimeout);
+    absl::Status put = opened.Put(kOwnerObject, source, kOwnerTimeout);
     if (!put.ok() && !absl::IsAlreadyExists(put)) return put;
     found = ReadOwner(opened);
   }

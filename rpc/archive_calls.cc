@@ -34,14 +34,16 @@ absl::Status ArchiveHistory(
 }
 
 absl::StatusOr<v1::GetArchiveResponse> GetArchive(const ClientOptions& options,
-                                                  absl::Duration timeout) {
+                                                  const std::string& name, absl::Duration timeout) {
+  v1::GetArchiveRequest request;
+  request.set_name(name);
+  H5M_RETURN_IF_ERROR(CheckTexts(request));
   const auto stub = v1::Archive::NewStub(MakeChannel(options));
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
   Authorize(options, context);
   v1::GetArchiveResponse response;
-  const absl::Status status =
-      FromGrpc(stub->GetArchive(&context, v1::GetArchiveRequest(), &response));
+  const absl::Status status = FromGrpc(stub->GetArchive(&context, request, &response));
   if (!status.ok()) return NameServer(options, status);
   return response;
 }

@@ -2,6 +2,8 @@
 #ifndef H5MIRROR_RPC_ARCHIVE_CALLS_H_
 #define H5MIRROR_RPC_ARCHIVE_CALLS_H_
 
+#include <string>
+
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,9 +19,11 @@ absl::Status ArchiveHistory(
     const ClientOptions& options, const v1::ArchiveHistoryRequest& request,
     absl::FunctionRef<absl::Status(const v1::ArchiveHistoryResponse&)> sink);
 
-// kUnimplemented: the server is of an older release.
+// `name`: a file whose objects are counted; empty: none. kUnimplemented: the server is of an older
+// release.
 absl::StatusOr<v1::GetArchiveResponse> GetArchive(const ClientOptions& options,
-                                                  absl::Duration timeout = absl::Seconds(10));
+                                                  const std::string& name,
+                                                  absl::Duration timeout = absl::Seconds(15));
 
 }  // namespace h5mirror::rpc
 

@@ -7,8 +7,8 @@
 
 namespace h5mirror::tools {
 
-ArchiveState ArchiveOf(const rpc::ClientOptions& server) {
-  const auto answer = rpc::GetArchive(server);
+ArchiveState ArchiveOf(const rpc::ClientOptions& server, const std::string& name) {
+  const auto answer = rpc::GetArchive(server, name);
   if (!answer.ok() || !answer->has_archive()) return std::nullopt;
   return *answer;
 }
@@ -25,6 +25,12 @@ std::string ArchiveText(const v1::GetArchiveResponse& archive, absl::TimeZone zo
             HumanBytes(static_cast<uint64_t>(archive.archived_bytes())),
             ", archived since the server started");
   return text;
+}
+
+std::string ArchivedText(const v1::GetArchiveResponse& archive) {
+  if (!archive.has_file_bytes()) return "unknown: the archive does not answer";
+  return StrCat(HumanBytes(static_cast<uint64_t>(archive.file_bytes())), " in ",
+                archive.file_objects(), archive.file_objects() == 1 ? " object" : " objects");
 }
 
 Json ArchiveToJson(const v1::GetArchiveResponse& archive) {

@@ -15,10 +15,14 @@ namespace h5mirror::tools {
 // nullopt: the server has no archive, is older than archives, or does not tell.
 using ArchiveState = std::optional<v1::GetArchiveResponse>;
 
-ArchiveState ArchiveOf(const rpc::ClientOptions& server);
+// `name`: a file whose objects are counted too.
+ArchiveState ArchiveOf(const rpc::ClientOptions& server, const std::string& name = "");
 
 // "/mnt/archive: answers; 3 segments, 700 MiB, archived since the server started".
 std::string ArchiveText(const v1::GetArchiveResponse& archive, absl::TimeZone zone);
+
+// Of a file that was named: "700 MiB in 3 objects".
+std::string ArchivedText(const v1::GetArchiveResponse& archive);
 
 Json ArchiveToJson(const v1::GetArchiveResponse& archive);
 

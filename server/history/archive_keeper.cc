@@ -179,15 +179,19 @@ std::shared_ptr<ArchiveOrder> ArchiveKeeper::FirstOrder() {
 
 void ArchiveKeeper::FillOrders() {
   while (const std::shared_ptr<ArchiveOrder> order = FirstOrder()) {
-    const absl::Status done = Run(order->name(), {store::SealSegment::kYes, order->keep_bytes()},
-                                  [&](const store::ArchiveProgress& progress) {
-                                    order->Note(progress);
-                                    return order->is_given_up() ? MakeWay() : absl::OkStatus();
-                                  });
+    const absl::Status done = order->is_given_up() ? MakeWay() : Fill(*order);
     order->End(stopping() ? Stops() : done);
     const absl::MutexLock lock(&mutex_);
     if (!orders_.empty()) orders_.pop_front();
   }
+}
+
+absl::Status ArchiveKeeper::Fill(ArchiveOrder& order) {
+  return Run(order.name(), {store::SealSegment::kYes, order.keep_bytes()},
+             [&](const store::ArchiveProgress& progress) {
+               order.Note(progress);
+               return order.is_given_up() ? MakeWay() : absl::OkStatus();
+             });
 }
 
 void ArchiveKeeper::PassAgainIn(absl::Duration wait) {

@@ -78,7 +78,7 @@ class ArchiveKeeper {
   // Ends the thread. kDeadlineExceeded: it hangs in a directory that does not answer.
   absl::Status AwaitEnd(absl::Duration timeout) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  const archive::RootArchive* archive() const { return archive_; }
+  archive::RootArchive* archive() const { return archive_; }
   ArchiveCounts Counts() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Orders are filled one after the other, before further files that the rules name.
@@ -94,6 +94,7 @@ class ArchiveKeeper {
   bool stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<ArchiveOrder> FirstOrder() ABSL_LOCKS_EXCLUDED(mutex_);
   void FillOrders();
+  absl::Status Fill(ArchiveOrder& order);
   // False: the archive cannot be used now.
   bool Probe();
   void TryLater() ABSL_LOCKS_EXCLUDED(mutex_);

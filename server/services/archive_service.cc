@@ -1,9 +1,11 @@
 #include "server/services/archive_service.h"
 
 #include <memory>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
+#include "base/hex.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
@@ -15,6 +17,7 @@ namespace h5mirror::server {
 namespace {
 
 constexpr absl::Duration kLookEvery = absl::Milliseconds(20);
+constexpr absl::Duration kListTimeout = absl::Seconds(10);
 constexpr absl::Duration kTellEvery = absl::Milliseconds(200);
 
 v1::ArchiveHistoryResponse ToProto(const ArchiveOrder::State& state) {
@@ -70,12 +73,36 @@ grpc::Status ArchiveService::ArchiveHistory(
                      OneFile(Right::kOperate, request->name()), run);
 }
 
-grpc::Status ArchiveService::GetArchive(grpc::ServerContext* context, const v1::GetArchiveRequest*,
+absl::Status ArchiveService::CountObjects(const std::string& name,
+                                          v1::GetArchiveResponse& response) {
+  H5M_ASSIGN_OR_RETURN(const auto file, environment_.store.OpenFile(name));
+  const std::string prefix = StrCat("files/", HexOf(file->file_id()), "/");
+  int64_t objects = 0, bytes = 0;
+  std::string next;
+  do {
+    const auto page = keeper_.archive()->List(prefix, next, store::kObjectListMax, kListTimeout);
+    if (!page.ok()) return absl::OkStatus();  // The caller is told that calls fail.
+    for (const store::ObjectInfo& object : page->objects) {
+      ++objects;
+      bytes += static_cast<int64_t>(object.size_bytes);
+    }
+    next = page->next;
+  } while (!next.empty());
+  response.set_file_objects(objects);
+  response.set_file_bytes(bytes);
+  return absl::OkStatus();
+}
+
+grpc::Status ArchiveService::GetArchive(grpc::ServerContext* context,
+                                        const v1::GetArchiveRequest* request,
                                         v1::GetArchiveResponse* response) {
-  return RunCall(environment_, *context, "GetArchive", {}, [&](const Principal& principal) {
-    const archive::RootArchive* const archive = keeper_.archive();
+  const std::string& name = request->name();
+  Needs needs = name.empty() ? Needs{} : OneFile(Right::kRead, name);
+  const auto answer = [&](const Principal& principal) -> absl::Status {
+    archive::RootArchive* const archive = keeper_.archive();
     response->set_has_archive(archive != nullptr);
     if (archive == nullptr) return absl::OkStatus();
+    if (!name.empty()) H5M_RETURN_IF_ERROR(CountObjects(name, *response));
     const archive::ArchiveStanding standing = archive->Standing();
     const ArchiveCounts counts = keeper_.Counts();
     const bool may_see = principal.rights.Has(Right::kOperate);
@@ -93,7 +120,8 @@ grpc::Status ArchiveService::GetArchive(grpc::ServerContext* context, const v1::
       *response->mutable_next_pass_time() = rpc::ToProto(counts.next_pass);
     }
     return absl::OkStatus();
-  });
+  };
+  return RunCall(environment_, *context, "GetArchive", std::move(needs), answer);
 }
 
 }  // namespace h5mirror::server

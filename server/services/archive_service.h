@@ -2,6 +2,9 @@
 #ifndef H5MIRROR_SERVER_SERVICES_ARCHIVE_SERVICE_H_
 #define H5MIRROR_SERVER_SERVICES_ARCHIVE_SERVICE_H_
 
+#include <string>
+
+#include "absl/status/status.h"
 #include "h5mirror/v1/archive.grpc.pb.h"
 #include "server/calls/call.h"
 #include "server/history/archive_keeper.h"
@@ -22,6 +25,9 @@ class ArchiveService final : public v1::Archive::Service {
                           v1::GetArchiveResponse* response) override;
 
  private:
+  // Errors: as Store::OpenFile(). Where the archive cannot be asked, the fields stay unset.
+  absl::Status CountObjects(const std::string& name, v1::GetArchiveResponse& response);
+
   const ServiceEnvironment environment_;
   ArchiveKeeper& keeper_;
 };

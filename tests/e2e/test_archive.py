@@ -103,6 +103,10 @@ def test_a_file_is_archived_by_order(ordered, archive):
     assert done["segments_archived"] == 1 and done["left"] == ""
     assert done["archived_bytes"] == done["freed_bytes"] > 0
     assert len(objects(archive)) == 1 and not segments(ordered, "run.h5")
+    stats = ordered.json("stats", "run.h5")
+    assert stats["archive_objects"] == 1 and stats["pages_bytes"] == 0
+    assert stats["archive_bytes"] == objects(archive)[0].stat().st_size
+    assert " in 1 object\n" in ordered.cli("stats", "run.h5").ok().out
     ordered.check_kept()
     assert "run.h5: nothing new to archive" in ordered.cli("archive", "run.h5").ok().out
     write(ordered, "run.h5", 10, 13)
@@ -158,6 +162,7 @@ def test_an_archive_that_goes_away_hurts_no_writer_and_comes_back(ordered, archi
     gone = ordered.cli("export", "run.h5@1", "-")
     assert gone.code == 4 and "run.h5" in gone.err and str(archive) in gone.err, gone.describe()
     assert "is not there" in server_state(ordered)["error"]
+    assert ordered.json("stats", "run.h5")["archive_bytes"] is None
     doctor = ordered.cli("doctor", "--no-scratch")
     assert doctor.code == 0 and "WARN  archive " in doctor.out, doctor.describe()
     write(ordered, "run.h5", 10, 15)
@@ -309,14 +314,23 @@ def test_an_s3_service_that_hangs_hurts_no_writer(tmp_path, s3):
         site.keep("run.h5")
         site.cli("archive", "run.h5").ok()
         assert not segments(site, "run.h5")
-        site.server.stop()
-        site.server.start()
         site.check_kept()
+        site.server.stop()
+        site.server.start()  # It has no block of an object in memory.
         service.signal(signal.SIGSTOP)
+        h5mirror = [paths.BIN / "h5mirror", "--server", site.address]
+        waiting = [Process([*h5mirror, "export", "run.h5@1", tmp_path / f"out-{number}"], site.logs,
+                           env=site.plain_env(), name=f"export-{number}") for number in range(6)]
+        site.beside.extend(waiting)
         write(site, "run.h5", 10, 13)
+        waiting.append(Process([*h5mirror, "archive", "--all"], site.logs, env=site.plain_env(), name="archive"))
+        site.beside.append(waiting[-1])
+        assert site.export("run.h5", 13).read_bytes() == site.head("run.h5").read_bytes()
+        assert any(each.running() for each in waiting), "nobody waited for the service"
         began = time.monotonic()
         site.server.stop()
         assert time.monotonic() - began < 15
+        assert {each.wait(60).code for each in waiting} == {4}
         service.signal(signal.SIGCONT)
         site.server.start()
         site.cli("archive", "run.h5").ok()
