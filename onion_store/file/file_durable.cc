@@ -1,7 +1,8 @@
 // From visible to durable: syncs, then one index transaction. MakeDurable() takes the oldest
 // waiting cuts up to the last one that is due, all of one generation. The order:
 //
-//   SyncBatch()    1. fdatasync of the head, if direct bytes were written or the generation is new
+//   SyncBatch()    1. fdatasync of the head, if direct bytes were written or the generation is new;
+//                     before a new one, the old head is cut off at its size and fdatasynced
 //                  2. fdatasync of each segment of the stage that was written (stage_log.h)
 //                  3. fsync of the history's directory, if a file was made in it
 //   CommitBatch()  4. index transaction: the durable cut, the stage's end, new versions
@@ -19,6 +20,7 @@
 // open recovers from the index.
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -145,6 +147,7 @@ absl::Status FileImpl::SyncBatch(const Batch& batch) {
     generation->sums = std::move(sums);
     sync_directory = true;
   }
+  if (generation->hidden) H5M_RETURN_IF_ERROR(SyncOldHead(generation->number));
   // The size belongs to what a cut promises: a generation that was never written still has one.
   if (generation->dirty.exchange(false) || generation->hidden) {
     H5M_RETURN_IF_ERROR(generation->head->Sync());
@@ -156,6 +159,23 @@ absl::Status FileImpl::SyncBatch(const Batch& batch) {
   // The sync that names a new index names all that was made in the history before it.
   if (index == nullptr) return files_.SyncNamesAbove();
   return sync_directory ? context_->tree->SyncDirectory(files_.directory()) : absl::OkStatus();
+}
+
+absl::Status FileImpl::SyncOldHead(int64_t before) {
+  GenerationPtr old;
+  uint64_t size_bytes = 0;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto next = cuts_.old_generations.lower_bound(before);
+    if (next == cuts_.old_generations.begin()) return absl::OkStatus();
+    old = std::prev(next)->second;
+    if (old->number != row_.generation) return absl::OkStatus();
+    size_bytes = row_.applied_size_bytes;  // IsDue(): it has all of its cuts.
+  }
+  H5M_ASSIGN_OR_RETURN(const uint64_t found_bytes, old->head->Size());
+  // Also where that seems to be done: no later sync covers what a failed one should have.
+  if (found_bytes >= size_bytes) H5M_RETURN_IF_ERROR(old->head->Truncate(size_bytes));
+  return old->head->Sync();
 }
 
 absl::Status FileImpl::CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,

@@ -290,6 +290,9 @@ class FileImpl final : public File,
   absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status MakeDueVersion(const DueVersion& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // The newest generation below `before` gets no more cuts. A lost writer's uncut bytes must not
+  // come back in its head with the power: no later sync would cover that.
+  absl::Status SyncOldHead(int64_t before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // `index`: null before the first durable cut.
   absl::StatusOr<CommitPlan> PlanBatch(const Batch& batch, VersionIndex* index)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);

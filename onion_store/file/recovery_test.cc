@@ -60,5 +60,42 @@ TEST(RecoveryTest, BytesBeyondATruncationThatIsNotAppliedAreKept) {
   }
 }
 
+// Bytes that a killed server's writer left in a head, where a new generation follows.
+TEST(RecoveryTest, UncutBytesDoNotComeBackInAnOldHead) {
+  FaultEnv env;
+  std::unique_ptr<FaultEnv> killed;
+  {
+    auto store = OpenByHand(env);
+    Writer writer(*store->OpenOrCreateFile("x.h5", 0), SessionStart::kNewGeneration);
+    ASSERT_TRUE(writer.Write(0, std::string(kPage, 'a')).ok());
+    ASSERT_TRUE(writer.Cut(BarrierKind::kCommit).ok());
+    while (store->RunBackground()) continue;
+    ASSERT_TRUE(writer.Write(3 * kPage, std::string(kPage, 'b')).ok());
+    killed = env.CopyNow();
+  }
+  {
+    auto store = OpenByHand(*killed);
+    Writer writer(*store->OpenFile("x.h5"), SessionStart::kNewGeneration);
+    ASSERT_TRUE(writer.Write(0, std::string(kPage, 'c')).ok());
+    ASSERT_TRUE(writer.Cut(BarrierKind::kCommit).ok());
+    while (store->RunBackground()) continue;
+    ASSERT_TRUE(writer.End().ok());
+  }
+  CrashPoint point;
+  point.change_count = killed->change_count();
+  point.data = Unsynced::kDropped;
+  const auto crashed = killed->Crash(point);
+  auto store = OpenByHand(*crashed);
+  const auto file = *store->OpenFile("x.h5");
+  EXPECT_EQ(ReadVersion(*file, 1), std::string(kPage, 'a'));
+  auto verify = *file->StartVerify({});
+  for (bool is_done = false; !is_done;) {
+    const auto progress = verify->Step();
+    ASSERT_TRUE(progress.ok()) << progress.status();
+    for (const Damage& damage : progress->found) ADD_FAILURE() << damage.file << damage.message;
+    is_done = progress->done;
+  }
+}
+
 }  // namespace
 }  // namespace h5mirror::store

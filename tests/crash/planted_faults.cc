@@ -88,6 +88,18 @@ LieMaker IgnoreLinks() {
   };
 }
 
+// An old head is not synced before the generation that follows it is durable.
+LieMaker IgnoreSyncOfOldHead() {
+  return []() -> FaultEnv::Lie {
+    auto followed = std::make_shared<bool>(false);
+    return [=](const FaultDisk& disk, const FaultChange& change) {
+      if (change.kind == Kind::kCreate && change.name == "gen-2") *followed = true;
+      if (NamesOldHead(change)) *followed = false;
+      return *followed && change.kind == Kind::kSync && IsHead(disk.NameOf(change.node));
+    };
+  };
+}
+
 // The directory that the head's directory is named in.
 bool IsAboveHeads(const std::string& name) { return name.empty(); }
 bool IsHeadsDirectory(const std::string& name) { return name == "d"; }
@@ -146,6 +158,7 @@ const std::vector<PlantedFault>& AllPlantedFaults() {
       {"promotion_not_synced", Ignore(Kind::kSync, "stage-"), "promotions"},
       {"sums_not_synced", Ignore(Kind::kSync, "sums-"), "overwrites"},
       {"old_head_name_not_synced", IgnoreHistorySyncAfter(NamesOldHead), "recreation"},
+      {"old_head_not_synced", IgnoreSyncOfOldHead(), "lost_before_a_new_generation"},
       {"head_name_not_synced", IgnoreWhere(Kind::kSyncDirectory, IsHeadsDirectory),
        "first_versions"},
       {"directory_name_not_synced", IgnoreWhere(Kind::kSyncDirectory, IsAboveHeads),

@@ -156,6 +156,7 @@ class Player {
   void RandomPrune(const std::string& file);
   void RandomName(const std::string& file);
   void RandomFork(const std::string& file);
+  void RandomArchive(const std::string& file);
   // Of a version that was not dropped; 0 where that is none.
   VersionNumber RandomVersion(const std::string& file);
   void CutAndWait(const std::string& file, BarrierKind kind);

@@ -1,4 +1,5 @@
 // Steps that archive.
+#include <climits>
 #include <utility>
 
 #include "base/strings.h"
@@ -25,6 +26,11 @@ void Player::Archive(const std::string& file, int step_max) {
       if (!Ok(ReadUpTo(one, one.read_bytes + options_.page_size_bytes))) return;
     }
   }
+}
+
+void Player::RandomArchive(const std::string& file) {
+  if (!files_.contains(file) || !files_.at(file)->GetVersion(0).ok()) return;
+  Archive(file, Random(2) ? INT_MAX : static_cast<int>(Random(12)));
 }
 
 }  // namespace h5mirror::store

@@ -60,6 +60,7 @@ void Player::RandomStep(const std::string& file) {
   const double count = 0.1 + static_cast<double>(Random(24)) / 8;
   if (Random(12) == 0) return RandomPrune(file);
   if (Random(24) == 0) return RandomFork(file);
+  if (Random(16) == 0) return RandomArchive(file);
   if (!writers_.contains(file)) {
     if (Random(8) == 0) return RandomName(file);
     if (Random(4) == 0) {

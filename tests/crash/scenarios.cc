@@ -136,6 +136,18 @@ void Recreation(Player& player) {
   OneVersion(player, "x.h5", 4);
 }
 
+// What a lost writer left in a head goes for good before the head becomes an old one.
+void LostBeforeANewGeneration(Player& player) {
+  OneVersion(player, "x.h5", 2);
+  player.Begin("x.h5");
+  player.Write("x.h5", 4.5, 3);
+  player.End("x.h5", SessionEnd::kLost);
+  player.Begin("x.h5", kNewGeneration);
+  player.Write("x.h5", 0, 1.5);
+  player.Commit("x.h5");
+  player.End("x.h5");
+}
+
 void Spill(Player& player) {
   OneVersion(player, "x.h5", 14);
   player.Begin("x.h5");
@@ -244,6 +256,7 @@ std::vector<Scenario> WriterScenarios() {
       {"shrinks_before_it_is_durable", ShrinksBeforeItIsDurable, {}},
       {"growth", Growth, {}},
       {"recreation", Recreation, {}},
+      {"lost_before_a_new_generation", LostBeforeANewGeneration, {}},
       {"spill", Spill, kNoMemory},
       {"reopened", Reopened, {}},
       {"closed_before_applied", ClosedBeforeApplied, {}, Pace::kConcurrent},
