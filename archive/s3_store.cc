@@ -91,20 +91,22 @@ absl::Status TakeRange(const HttpAnswer& answer, uint64_t offset, absl::Span<cha
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<S3Store>> S3Store::Open(S3Settings settings, RetryPolicy policy,
-                                                       RetryClock clock) {
+                                                       RetryClock clock,
+                                                       const std::atomic<bool>* cancel) {
   H5M_RETURN_IF_ERROR(CheckHttpUrl(EndpointOf(settings)));
   H5M_RETURN_IF_ERROR(CheckCurlLibrary());
   H5M_ASSIGN_OR_RETURN(S3Credentials credentials, LoadS3Credentials(settings.credentials_file));
   return std::unique_ptr<S3Store>(
-      new S3Store(std::move(settings), policy, std::move(clock), std::move(credentials)));
+      new S3Store(std::move(settings), policy, std::move(clock), std::move(credentials), cancel));
 }
 
 S3Store::S3Store(S3Settings settings, RetryPolicy policy, RetryClock clock,
-                 S3Credentials credentials)
+                 S3Credentials credentials, const std::atomic<bool>* cancel)
     : settings_(std::move(settings)),
       policy_(policy),
       clock_(std::move(clock)),
       host_(HostOf(settings_.endpoint)),
+      cancel_(cancel),
       credentials_(std::move(credentials)) {}
 
 std::string S3Store::Describe() const {
@@ -156,6 +158,8 @@ absl::StatusOr<HttpAnswer> S3Store::TryOnce(const Call& call, absl::Duration tim
   request.timeout = timeout;
   request.max_answer_bytes = call.max_answer_bytes;
   request.ca_file = settings_.ca_file;
+  request.cancel = cancel_;
+  if (cancel_ != nullptr && *cancel_) return absl::CancelledError(call.what);
   absl::StatusOr<HttpAnswer> answer = client_.Call(request);
   if (!answer.ok()) {
     // Too long an answer is no full archive.

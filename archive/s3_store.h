@@ -33,11 +33,14 @@ struct S3Settings {
 // file of credentials is read again, once.
 class S3Store final : public store::ObjectStore {
  public:
-  // Makes no call. Errors: kFailedPrecondition  there is no libcurl, or there are no credentials.
-  //                        those of LoadS3Credentials().
+  // Makes no call. Once `cancel` is set, calls end within some 1 s, with kCancelled. It may be
+  // nullptr; must outlive the store.
+  // Errors: kFailedPrecondition  there is no libcurl, or there are no credentials.
+  //         those of LoadS3Credentials().
   static absl::StatusOr<std::unique_ptr<S3Store>> Open(S3Settings settings,
                                                        RetryPolicy policy = RetryPolicy(),
-                                                       RetryClock clock = RetryClock::Steady());
+                                                       RetryClock clock = RetryClock::Steady(),
+                                                       const std::atomic<bool>* cancel = nullptr);
 
   std::string Describe() const override;
   absl::Status Put(std::string_view name, store::ObjectSource& source,
@@ -50,7 +53,8 @@ class S3Store final : public store::ObjectStore {
   absl::Status Delete(std::string_view name, absl::Duration timeout) override;
 
  private:
-  S3Store(S3Settings settings, RetryPolicy policy, RetryClock clock, S3Credentials credentials);
+  S3Store(S3Settings settings, RetryPolicy policy, RetryClock clock, S3Credentials credentials,
+          const std::atomic<bool>* cancel);
 
   // One call in the making.
   struct Call {
@@ -79,6 +83,7 @@ class S3Store final : public store::ObjectStore {
   const RetryPolicy policy_;
   const RetryClock clock_;
   const std::string host_;
+  const std::atomic<bool>* const cancel_;
   HttpClient client_;
   // True: the service has refused If-None-Match.
   std::atomic<bool> lacks_conditions_{false};

@@ -114,6 +114,7 @@ int RunCli(const std::vector<std::string>& arguments, Streams& streams,
   AddPromote(app, context, action);
   AddRestore(app, context, action);
   AddPrune(app, context, action);
+  AddArchive(app, context, action);
   AddStats(app, context, action);
   AddUsage(app, context, action);
   AddCluster(app, context, action);

@@ -59,6 +59,9 @@ const std::map<std::string_view, std::string_view>& Examples() {
        "h5mirror restore run.h5@12:/entry/data\n"
        "h5mirror restore run.h5@yesterday:/entry --as /entry.yesterday --dry-run\n"
        "h5mirror restore run.h5@12:/entry/data --attribute units --replace"},
+      {"archive",
+       "h5mirror archive run.h5\n"
+       "h5mirror archive --all --older-than 30d"},
       {"prune",
        "h5mirror prune run.h5 --keep-daily 7 --keep-weekly 4 --dry-run\n"
        "h5mirror prune run.h5 --keep-last 10 --keep-tag published"},

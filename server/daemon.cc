@@ -20,6 +20,7 @@
 #include "onion_store/store.h"
 #include "server/door/front_door.h"
 #include "server/mirror_server.h"
+#include "server/open_archive.h"
 #include "server/open_cluster.h"
 #include "server/root_env.h"
 #include "server/settings/logging.h"
@@ -323,9 +324,10 @@ void LogStart(const Config& config, const MirrorServer& server) {
 // A server that listens, or the exit code of the failure, which is logged.
 absl::StatusOr<std::unique_ptr<MirrorServer>> Listen(const Config& config, store::Store& store,
                                                      Clock& clock, Env& env,
+                                                     archive::RootArchive* archive,
                                                      const std::filesystem::path& port_file,
                                                      ExitCode* code) {
-  auto server = MirrorServer::Start(config, store, clock, env);
+  auto server = MirrorServer::Start(config, store, clock, env, archive);
   if (!server.ok()) {
     spdlog::error("{}", ToStd(server.status().message()));
     *code = absl::IsUnavailable(server.status()) ? ExitCode::kCannotListen : ExitCode::kUsage;
@@ -358,7 +360,14 @@ ExitCode ServeRoot(const Config& config, const std::filesystem::path& port_file,
     spdlog::error("{}", ToStd(root.status().message()));
     return CodeOfRootError(root.status());
   }
-  auto store = store::Store::Open(root->env(), OptionsFor(config));
+  const auto archive = OpenArchive(config, root->env());
+  if (!archive.ok()) {
+    spdlog::error("{}", ToStd(archive.status().message()));
+    return CodeOfRootError(archive.status());
+  }
+  store::StoreOptions options = OptionsFor(config);
+  options.archive = *archive;
+  auto store = store::Store::Open(root->env(), options);
   if (!store.ok()) {
     const ExitCode code = CodeOfStoreError(store.status());
     spdlog::error("root = \"{}\": {}{}", config.root.string(), ToStd(store.status().message()),
@@ -367,7 +376,7 @@ ExitCode ServeRoot(const Config& config, const std::filesystem::path& port_file,
   }
   StoreClock clock(**store);
   ExitCode code = ExitCode::kFailed;
-  auto server = Listen(config, **store, clock, root->env(), port_file, &code);
+  auto server = Listen(config, **store, clock, root->env(), archive->get(), port_file, &code);
   if (!server.ok()) return code;
   if (!root->SessionName().empty()) spdlog::info("CephFS: {}", root->SessionName());
   WaitAndTell(config, config_file, **server);
@@ -385,7 +394,7 @@ ExitCode ServeCells(const Config& config, const std::filesystem::path& port_file
   }
   StoreClock clock((*cluster)->store());
   ExitCode code = ExitCode::kFailed;
-  auto server = Listen(config, (*cluster)->store(), clock, Env::Posix(), port_file, &code);
+  auto server = Listen(config, (*cluster)->store(), clock, Env::Posix(), nullptr, port_file, &code);
   if (!server.ok()) return code;
   const std::string& address = config.cluster->address;
   (*cluster)->Start(address.empty() ? (*server)->addresses().front() : address);

@@ -17,6 +17,7 @@
 #include "grpcpp/security/server_credentials.h"
 #include "rpc/channel.h"
 #include "server/door/receive_windows.h"
+#include "server/metrics/archive_gauges.h"
 #include "server/settings/memory.h"
 #include "server/state/root_hint.h"
 #include "server/state/store_watch.h"
@@ -99,7 +100,7 @@ absl::StatusOr<std::unique_ptr<MungeCredentials>> LoadMunge(const Config& config
 std::vector<std::string> ServiceNames() {
   return {"h5mirror.v1.Mirror",    "h5mirror.v1.Files",  "h5mirror.v1.Versions",
           "h5mirror.v1.Snapshots", "h5mirror.v1.Server", "h5mirror.v1.Agents",
-          "h5mirror.v1.Cluster"};
+          "h5mirror.v1.Cluster",   "h5mirror.v1.Archive"};
 }
 
 // Calls of one connection at once. A client has one stream for each open file on its connection,
@@ -143,6 +144,21 @@ Event NearItsQuota(const SpaceUse& use) {
                   {"tags", static_cast<int64_t>(use.sizes.tags)}}};
 }
 
+void SampleArchive(const ArchiveKeeper& keeper) {
+  if (keeper.archive() == nullptr) return;
+  const archive::ArchiveStanding standing = keeper.archive()->Standing();
+  const ArchiveCounts counts = keeper.Counts();
+  const bool has_answered = standing.last_success != absl::InfinitePast();
+  ArchiveGauges::Get().Set(
+      {.archived_bytes = counts.archived_bytes,
+       .freed_bytes = counts.freed_bytes,
+       .got_bytes = standing.got_bytes,
+       .failed_calls = standing.failed_calls,
+       .is_failing = !standing.error.empty(),
+       .last_success_seconds =
+           has_answered ? absl::ToDoubleSeconds(standing.last_success - absl::UnixEpoch()) : 0});
+}
+
 // The last server of a process would end gRPC with it, and wait up to ten seconds for gRPC's backup
 // poller (tcp_posix.cc), which the callback API brings in. What is left ends with the process.
 void KeepGrpc() {
@@ -151,6 +167,20 @@ void KeepGrpc() {
     return true;
   }();
   static_cast<void>(is_kept);
+}
+
+}  // namespace
+
+namespace {
+
+// Credentials that are missing, or that others can read.
+absl::Status CheckArchiveKeys(const Config& config) {
+  if (!config.HasArchive()) return absl::OkStatus();
+  const absl::Status opened =
+      archive::RootArchive::Open(Env::Posix(), {.url = config.archive}).status();
+  if (opened.ok()) return opened;
+  return absl::Status(opened.code(),
+                      StrCat("archive = \"", config.archive, "\": ", ToStd(opened.message())));
 }
 
 }  // namespace
@@ -166,6 +196,7 @@ absl::Status CheckNamedThings(const Config& config) {
   H5M_RETURN_IF_ERROR(LoadLogins(config).status());
   H5M_RETURN_IF_ERROR(LoadMunge(config).status());
   H5M_RETURN_IF_ERROR(CheckSecrets(config.notify));
+  H5M_RETURN_IF_ERROR(CheckArchiveKeys(config));
   return LoadAuthenticator(config).status();
 }
 
@@ -187,11 +218,12 @@ absl::StatusOr<MirrorServer::Identity> MirrorServer::Identity::Load(const Config
 
 absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& config,
                                                                   store::Store& store, Clock& clock,
-                                                                  Env& env) {
+                                                                  Env& env,
+                                                                  archive::RootArchive* archive) {
   H5M_ASSIGN_OR_RETURN(Identity identity, Identity::Load(config));
   H5M_ASSIGN_OR_RETURN(auto notifier, Notifier::Open(config.notify, clock));
-  auto server = absl::WrapUnique(
-      new MirrorServer(config, store, clock, env, std::move(identity), std::move(notifier)));
+  auto server = absl::WrapUnique(new MirrorServer(config, store, clock, env, std::move(identity),
+                                                  std::move(notifier), archive));
   if (!config.metrics_listen.empty()) {
     H5M_RETURN_IF_ERROR(server->shared_.metrics.Serve(config.metrics_listen));
   }
@@ -200,12 +232,13 @@ absl::StatusOr<std::unique_ptr<MirrorServer>> MirrorServer::Start(const Config& 
 }
 
 MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clock, Env& env,
-                           Identity identity, std::unique_ptr<Notifier> notifier)
+                           Identity identity, std::unique_ptr<Notifier> notifier,
+                           archive::RootArchive* archive)
     : config_(config),
       env_(env),
       identity_(std::move(identity)),
       notifier_(std::move(notifier)),
-      shared_(config, store, clock, identity_, *notifier_),
+      shared_(config, store, clock, identity_, *notifier_, archive),
       services_(config, shared_, [this](const grpc::ServerContextBase& context) {
         entrance_.gate->ProbeBegun(context);
       }) {
@@ -218,7 +251,8 @@ MirrorServer::MirrorServer(const Config& config, store::Store& store, Clock& clo
 }
 
 MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Clock& its_clock,
-                             Identity& identity, EventSink& its_events)
+                             Identity& identity, EventSink& its_events,
+                             archive::RootArchive* archive)
     : store(its_store),
       clock(its_clock),
       events(its_events),
@@ -233,6 +267,7 @@ MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Cloc
       leases(clock, config.lease_ttl),
       quotas(config.quotas, store),
       pruner(config, store, clock, metrics, &quotas, &events),
+      archive_keeper(config, store, archive, clock),
       mirrors(clock),
       rates(clock),
       workers(kWorkers, "send stream") {
@@ -284,6 +319,7 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
                                     .session_count = [this] { return mirror.session_count(); }}),
       agents(shared.Environment()),
       cluster(shared.Environment()),
+      archive(shared.Environment(), shared.archive_keeper),
       health(ServiceNames(), std::move(on_probe)),
       reflection(ServiceNames(), shared.authenticator),
       http_files(shared.Environment(), versions, snapshots),
@@ -414,7 +450,8 @@ absl::Status MirrorServer::Listen() {
   }
   for (grpc::Service* service : std::initializer_list<grpc::Service*>{
            &services_.mirror, &services_.files, &services_.versions, &services_.snapshots,
-           &services_.server, &services_.agents, &services_.cluster, &services_.health}) {
+           &services_.server, &services_.agents, &services_.cluster, &services_.archive,
+           &services_.health}) {
     builder.RegisterService(service);
   }
   if (config_.reflection) builder.RegisterService(&services_.reflection);
@@ -430,6 +467,7 @@ absl::Status MirrorServer::Listen() {
   if (entrance_.server == nullptr) return absl::InternalError("gRPC's server does not start");
   shared_.quotas.counter.Start();
   shared_.pruner.Start();
+  shared_.archive_keeper.Start();
   services_.mirror.Start();
   services_.health.StartServing();
   entrance_.door->Start();
@@ -467,6 +505,7 @@ void MirrorServer::SampleMetrics() {
   }
   SampleCluster();
   StoreGauges::Get().Sample(shared_.store);
+  SampleArchive(shared_.archive_keeper);
   shared_.metrics.Sample({ResidentBytes(), shared_.store.memory_used_bytes(),
                           shared_.store.FreeDiskBytes().value_or(0), shared_.clock.Now()});
 }
@@ -521,6 +560,8 @@ absl::Status MirrorServer::Stop(absl::Duration timeout) {
     services_.snapshots.BeginStop();
     services_.mirror.BeginStop();
     if (entrance_.http != nullptr) entrance_.http->BeginStop();
+    // Readers that wait for an archive which hangs would hold the stop up.
+    shared_.archive_keeper.BeginStop();
     entrance_.server->Shutdown(absl::ToChronoTime(deadline));
   }
   services_.mirror.Stop();
@@ -530,6 +571,8 @@ absl::Status MirrorServer::Stop(absl::Duration timeout) {
     H5M_RETURN_IF_ERROR(
         entrance_.http->AwaitEnd(std::max(deadline - absl::Now(), absl::ZeroDuration())));
   }
+  H5M_RETURN_IF_ERROR(
+      shared_.archive_keeper.AwaitEnd(std::max(deadline - absl::Now(), absl::ZeroDuration())));
   entrance_.server.reset();
   if (entrance_.gate != nullptr) entrance_.gate->Close();
   services_.versions.Stop();

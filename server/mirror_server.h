@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "archive/root_archive.h"
 #include "base/env.h"
 #include "grpcpp/grpcpp.h"
 #include "server/calls/audit_log.h"
@@ -25,6 +26,7 @@
 #include "server/door/json_web_tokens.h"
 #include "server/door/munge_credentials.h"
 #include "server/door/server_certificate.h"
+#include "server/history/archive_keeper.h"
 #include "server/history/history_pruner.h"
 #include "server/http/file_answers.h"
 #include "server/http/http_door.h"
@@ -36,6 +38,7 @@
 #include "server/quotas/caller_limits.h"
 #include "server/quotas/space_quotas.h"
 #include "server/services/agents_service.h"
+#include "server/services/archive_service.h"
 #include "server/services/files_service.h"
 #include "server/services/health_service.h"
 #include "server/services/reflection_service.h"
@@ -53,12 +56,13 @@ namespace h5mirror::server {
 class MirrorServer {
  public:
   // Checks certificate and tokens, then listens and serves. `store`, `clock` and `env`, on which
-  // config.root is, must outlive the server.
-  // Errors: kInvalidArgument, kNotFound, kPermissionDenied  a certificate, key or tokens file;
+  // config.root is, and `archive`, the store's, must outlive the server. Without an `archive`
+  // nothing is archived. Errors: kInvalidArgument, kNotFound, kPermissionDenied  a certificate, key
+  // or tokens file;
   //         kUnavailable  the server cannot listen on an address; the message says why.
-  static absl::StatusOr<std::unique_ptr<MirrorServer>> Start(const Config& config,
-                                                             store::Store& store, Clock& clock,
-                                                             Env& env = Env::Posix());
+  static absl::StatusOr<std::unique_ptr<MirrorServer>> Start(
+      const Config& config, store::Store& store, Clock& clock, Env& env = Env::Posix(),
+      archive::RootArchive* archive = nullptr);
   // Stops within 5 s, and later only where Stop() fails: then it waits.
   ~MirrorServer();
 
@@ -96,8 +100,8 @@ class MirrorServer {
 
   // Takes no new calls, lets barriers in hand become durable, and ends all streams with
   // kUnavailable. Cancels calls that are not done within `timeout`.
-  // kDeadlineExceeded: workers of HTTP are not done. What writers need is done. The process is to
-  // end without the destructor, or to wait in it.
+  // kDeadlineExceeded: workers of HTTP are not done, or a directory of the archive hangs. What
+  // writers need is done. The process is to end without the destructor, or to wait in it.
   absl::Status Stop(absl::Duration timeout);
 
   // Sessions and memory, for the status line of systemd.
@@ -119,7 +123,7 @@ class MirrorServer {
   // Shared by the services; each may use those above it.
   struct Shared {
     Shared(const Config& config, store::Store& store, Clock& clock, Identity& identity,
-           EventSink& events);
+           EventSink& events, archive::RootArchive* archive);
     ~Shared() { store.SetOwnerListener(nullptr); }
     ServiceEnvironment Environment();
 
@@ -136,6 +140,7 @@ class MirrorServer {
     CommitBoard commits;
     SpaceQuotas quotas;
     HistoryPruner pruner;
+    ArchiveKeeper archive_keeper;
     MirrorStates mirrors;
     WriteRates rates;
     FairPool workers;
@@ -152,6 +157,7 @@ class MirrorServer {
     ServerService server;
     AgentsService agents;
     ClusterService cluster;
+    ArchiveService archive;
     HealthService health;
     ReflectionService reflection;
     FileAnswers http_files;
@@ -170,7 +176,7 @@ class MirrorServer {
   };
 
   MirrorServer(const Config& config, store::Store& store, Clock& clock, Env& env, Identity identity,
-               std::unique_ptr<Notifier> notifier);
+               std::unique_ptr<Notifier> notifier, archive::RootArchive* archive);
 
   std::shared_ptr<grpc::ServerCredentials> PortCredentials(int slot);
   absl::Status Listen();

@@ -15,6 +15,7 @@
 #include "cli/output/text.h"
 #include "cli/process/install_dirs.h"
 #include "cli/process/libhdf5.h"
+#include "cli/verbs/archive_text.h"
 #include "cli/verbs/doctor_config.h"
 #include "cli/verbs/doctor_http.h"
 #include "cli/verbs/doctor_report.h"
@@ -236,6 +237,7 @@ class Doctor {
     CheckProtocol(*server);
     CheckRights(*server);
     CheckSpace(*server);
+    CheckArchive();
   }
 
   // With the same authority as the server's other door: it is one certificate.
@@ -290,6 +292,19 @@ class Doctor {
                    StrCat("the server says that it started ", HumanDuration(started - absl::Now()),
                           " from now"),
                    "set both clocks, e.g. by NTP");
+    }
+  }
+
+  void CheckArchive() {
+    const ArchiveState archive = ArchiveOf(client_->options());
+    if (!archive) return;
+    const std::string text = ArchiveText(*archive, context_.streams().zone);
+    if (archive->error().empty()) {
+      report_.Ok("archive", text);
+    } else {
+      report_.Warn("archive", text,
+                   "bring it back; until then writers go on, and old versions that are there "
+                   "cannot be read");
     }
   }
 

@@ -10,6 +10,7 @@
 #include "cli/context/connected_file.h"
 #include "cli/context/sheet.h"
 #include "cli/output/text.h"
+#include "cli/verbs/archive_text.h"
 #include "cli/verbs/retention_flags.h"
 #include "cli/verbs/verbs.h"
 
@@ -30,7 +31,7 @@ std::string Bytes(int64_t count) { return HumanBytes(static_cast<uint64_t>(count
 
 // The facts of the whole file in one page.
 void ShowTotals(Context& context, const std::string& name, bool with_policy,
-                const v1::GetHistoryStatsResponse& stats) {
+                const v1::GetHistoryStatsResponse& stats, const ArchiveState& archive) {
   Sheet sheet(context);
   sheet.Line("name", name);
   sheet.Line("versions", StrCat(stats.version_count()));
@@ -38,6 +39,7 @@ void ShowTotals(Context& context, const std::string& name, bool with_policy,
   sheet.Line("stage", Bytes(stats.stage_bytes()));
   sheet.Line("pages", StrCat(Bytes(stats.pages_bytes()), ", of which the next prune gives back ",
                              Bytes(stats.garbage_bytes()), " in any case"));
+  if (archive) sheet.Line("archive", ArchivedText(*archive));
   sheet.Line("index", Bytes(stats.index_bytes()));
   sheet.Line("other", StrCat(Bytes(stats.other_bytes()), " (checksums, older heads)"));
   if (with_policy) {
@@ -47,7 +49,8 @@ void ShowTotals(Context& context, const std::string& name, bool with_policy,
 }
 
 Json TotalsToJson(const std::string& name, bool with_policy,
-                  const v1::GetHistoryStatsResponse& stats) {
+                  const v1::GetHistoryStatsResponse& stats, const ArchiveState& archive) {
+  const bool is_known = archive && archive->has_file_bytes();
   Json prune = nullptr;
   if (with_policy) {
     prune = Json{{"versions", stats.prune_versions()}, {"bytes", stats.prune_bytes()}};
@@ -60,6 +63,8 @@ Json TotalsToJson(const std::string& name, bool with_policy,
               {"index_bytes", stats.index_bytes()},
               {"other_bytes", stats.other_bytes()},
               {"garbage_bytes", stats.garbage_bytes()},
+              {"archive_bytes", is_known ? Json(archive->file_bytes()) : Json(nullptr)},
+              {"archive_objects", is_known ? Json(archive->file_objects()) : Json(nullptr)},
               {"prune", prune},
               {"versions", Json::array()}};
 }
@@ -94,8 +99,9 @@ absl::StatusOr<int> RunStats(Context& context, const Options& options) {
     H5M_ASSIGN_OR_RETURN(const v1::GetHistoryStatsResponse page,
                          file.client->GetHistoryStats(request, kTimeout));
     if (request.page_token().empty()) {
-      json = TotalsToJson(file.name, with_policy, page);
-      ShowTotals(context, file.name, with_policy, page);
+      const ArchiveState archive = ArchiveOf(file.client->options(), file.name);
+      json = TotalsToJson(file.name, with_policy, page, archive);
+      ShowTotals(context, file.name, with_policy, page, archive);
     }
     for (const v1::VersionStats& stats : page.versions()) {
       if (context.json()) {

@@ -13,6 +13,7 @@
 #include "cli/context/sheet.h"
 #include "cli/output/mirror_text.h"
 #include "cli/output/text.h"
+#include "cli/verbs/archive_text.h"
 #include "cli/verbs/standing_report.h"
 #include "cli/verbs/usage_text.h"
 #include "cli/verbs/verbs.h"
@@ -28,7 +29,8 @@ struct Options {
 std::string Bytes(int64_t count) { return HumanBytes(static_cast<uint64_t>(count)); }
 
 void ShowServer(Context& context, const v1::GetServerResponse& server,
-                const std::optional<v1::Usage>& usage, const rpc::ClientOptions& options) {
+                const std::optional<v1::Usage>& usage, const ArchiveState& archive,
+                const rpc::ClientOptions& options) {
   Sheet sheet(context);
   const absl::Time start = FromProto(server.start_time());
   sheet.Line("server", StrCat(options.server, options.ca_pem.empty() ? " (plain text)" : " (TLS)"));
@@ -45,6 +47,7 @@ void ShowServer(Context& context, const v1::GetServerResponse& server,
   // Tables, and the files of a token, may leave fewer to a file: the server tells that of a file.
   sheet.Line("rights at most", absl::StrJoin(server.rights(), ", "));
   if (usage) sheet.Line("nearly used", absl::StrJoin(NearlyUsedUp(*usage), ", "));
+  if (archive) sheet.Line("archive", ArchiveText(*archive, context.streams().zone));
 }
 
 // The caller's own, to one file; nullopt: the server does not tell.
@@ -67,12 +70,14 @@ absl::StatusOr<int> RunServerStatus(Context& context) {
   H5M_ASSIGN_OR_RETURN(rpc::Client * client, context.Connect());
   H5M_ASSIGN_OR_RETURN(const v1::GetServerResponse server, client->GetServer());
   const std::optional<v1::Usage> usage = UsageOf(*client);
+  const ArchiveState archive = ArchiveOf(client->options());
   if (context.json()) {
     Json json = ServerToJson(server, client->options().server);
     json["nearly_used"] = usage ? NearlyUsedUp(*usage) : std::vector<std::string>();
+    json["archive"] = archive ? ArchiveToJson(*archive) : Json(nullptr);
     context.Print(json);
   } else {
-    ShowServer(context, server, usage, client->options());
+    ShowServer(context, server, usage, archive, client->options());
   }
   return kExitOk;
 }

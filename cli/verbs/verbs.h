@@ -55,6 +55,7 @@ void AddRollback(CLI::App& app, Context& context, Action& action);
 void AddFork(CLI::App& app, Context& context, Action& action);
 void AddPromote(CLI::App& app, Context& context, Action& action);
 void AddPrune(CLI::App& app, Context& context, Action& action);
+void AddArchive(CLI::App& app, Context& context, Action& action);
 void AddStats(CLI::App& app, Context& context, Action& action);
 void AddUsage(CLI::App& app, Context& context, Action& action);
 void AddVerify(CLI::App& app, Context& context, const std::vector<std::string>& arguments,

@@ -98,7 +98,7 @@ class FileRightsTest : public MirrorServerTest {
 // All calls of the wire whose request has a `name`, but for those of the whole server.
 std::vector<const MethodDescriptor*> CallsThatNameAFile() {
   std::vector<const MethodDescriptor*> calls;
-  for (const char* name : {"Files", "Versions", "Snapshots", "Agents"}) {
+  for (const char* name : {"Files", "Versions", "Snapshots", "Agents", "Archive"}) {
     const auto* service =
         DescriptorPool::generated_pool()->FindServiceByName(StrCat("h5mirror.v1.", name));
     for (int i = 0; i < service->method_count(); ++i) {

@@ -5,6 +5,7 @@
 #include "absl/time/clock.h"
 #include "base/strings.h"
 #include "base/version.h"
+#include "server/metrics/archive_gauges.h"
 #include "server/metrics/cluster_gauges.h"
 #include "server/state/store_watch.h"
 
@@ -158,6 +159,7 @@ absl::Status Metrics::Serve(const std::string& address) {
     exposer_->RegisterCollectable(registry_);
     exposer_->RegisterCollectable(StoreGauges::Get().registry());
     exposer_->RegisterCollectable(ClusterGauges::Get().registry());
+    exposer_->RegisterCollectable(ArchiveGauges::Get().registry());
   } catch (const std::exception& error) {
     return absl::UnavailableError(StrCat("metrics_listen = \"", address,
                                          "\" cannot be served; is the port in use? (", error.what(),
@@ -172,8 +174,8 @@ int Metrics::port() const {
 
 std::vector<std::string> Metrics::Names() const {
   std::vector<std::string> names;
-  for (const auto& registry :
-       {registry_, StoreGauges::Get().registry(), ClusterGauges::Get().registry()}) {
+  for (const auto& registry : {registry_, StoreGauges::Get().registry(),
+                               ClusterGauges::Get().registry(), ArchiveGauges::Get().registry()}) {
     for (const prometheus::MetricFamily& family : registry->Collect()) names.push_back(family.name);
   }
   return names;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "archive/archive_url.h"
 #include "base/human.h"
 #include "base/nearest_name.h"
 #include "base/status_macros.h"
@@ -178,6 +179,26 @@ absl::Status CheckCollisions(const Config& config) {
   return absl::OkStatus();
 }
 
+// True: `inner` is `outer`, or lies below it. Both are absolute.
+bool IsWithin(const std::filesystem::path& inner, const std::filesystem::path& outer) {
+  const std::string below = StrCat(outer.lexically_normal().string(), "/");
+  return StrCat(inner.lexically_normal().string(), "/").starts_with(below);
+}
+
+absl::Status CheckArchive(const Config& config) {
+  if (!config.HasArchive()) return absl::OkStatus();
+  if (config.cluster.has_value()) {
+    return absl::InvalidArgumentError(
+        StrCat("archive = \"", config.archive,
+               "\": servers of a [cluster] cannot archive yet: leave it out"));
+  }
+  H5M_ASSIGN_OR_RETURN(const archive::ArchiveUrl url, archive::ParseArchiveUrl(config.archive));
+  if (url.directory.empty() || !IsWithin(url.directory, config.root)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat("archive = \"", config.archive, "\" lies in the root ", config.root.string(),
+             ": it would fill the same disk, and be served; name a directory of another disk"));
+}
+
 absl::Status CheckTogether(const Config& config) {
   if (const absl::Duration lag = config.max_lag * config.tick_len; lag > absl::Hours(24)) {
     return absl::InvalidArgumentError(
@@ -192,6 +213,7 @@ absl::Status CheckTogether(const Config& config) {
   H5M_RETURN_IF_ERROR(CheckLogins(config));
   H5M_RETURN_IF_ERROR(CheckListeners(config));
   H5M_RETURN_IF_ERROR(CheckCluster(config));
+  H5M_RETURN_IF_ERROR(CheckArchive(config));
   return CheckCollisions(config);
 }
 

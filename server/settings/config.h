@@ -93,6 +93,11 @@ struct Config {
   std::optional<ClusterSettings> cluster;            // nullopt: this server is none of a cluster
   absl::Duration prune_every = absl::Hours(24);      // 0: never
   MinFree min_free;                                  // not set: nothing is dropped for it
+  std::string archive;                               // its URL; empty: there is none
+  absl::Duration archive_after = absl::Hours(7 * 24);
+  uint64_t archive_local_bytes = uint64_t{1} << 30;  // of a file that has had newer versions
+  absl::Duration archive_every = absl::Hours(1);
+  uint64_t archive_rate = 64 << 20;  // bytes a second; 0: no limit
   std::filesystem::path tls_cert;
   std::filesystem::path tls_key;
   std::filesystem::path tls_client_ca;   // empty: clients are asked for no certificate
@@ -116,6 +121,7 @@ struct Config {
   bool HasTokens() const { return !tokens_file.empty(); }
   bool HasClientCertificates() const { return !tls_client_ca.empty(); }
   bool HasLogins() const { return !jwt_keys.empty(); }
+  bool HasArchive() const { return !archive.empty(); }
   bool HasMunge() const { return !munge_socket.empty(); }
   // The effect of window_probe with these listeners.
   bool ProbesWindows() const;

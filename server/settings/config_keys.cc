@@ -2,6 +2,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "archive/archive_url.h"
 #include "base/setting_values.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -88,6 +89,24 @@ absl::StatusOr<std::filesystem::path> ParseRoot(std::string_view text) {
 }
 
 std::string ShowRoot(const std::filesystem::path& root) { return root.string(); }
+
+absl::StatusOr<std::string> ParseArchive(std::string_view text) {
+  if (!text.empty()) H5M_RETURN_IF_ERROR(archive::ParseArchiveUrl(text).status());
+  return std::string(text);
+}
+
+absl::StatusOr<absl::Duration> ParseArchiveAfter(std::string_view text) {
+  H5M_ASSIGN_OR_RETURN(const absl::Duration age, ParseLongDuration(text));
+  if (age >= absl::ZeroDuration() && age <= absl::Hours(100 * 366 * 24)) return age;
+  return absl::InvalidArgumentError("must be in 0 s..100 years");
+}
+
+// A slower put would not be done before its deadline.
+absl::StatusOr<uint64_t> ParseArchiveRate(std::string_view text) {
+  const absl::StatusOr<uint64_t> rate = ParseBytesIn(text, 0, kTiB);
+  if (rate.ok() && (*rate == 0 || *rate >= 4 * kMiB)) return rate;
+  return absl::InvalidArgumentError("must be 0 (no limit) or in 4MiB..1TiB");
+}
 
 absl::StatusOr<std::filesystem::path> ParsePathOrStdout(std::string_view text) {
   if (text == "-") return std::filesystem::path(text);
@@ -211,6 +230,21 @@ std::vector<ConfigKey> MakeKeys() {
       {"min_free", "SIZE|N%",
        "With less than this free on the root's file system, history gives way to heads; 0: never.",
        ParsedBy(&Config::min_free, ParseMinFree, ShowMinFree)},
+      {"archive", "URL",
+       "Where pages of old versions go: dir:/PATH, or s3://BUCKET/PREFIX?KEYS with the keys "
+       "endpoint, region, credentials, ca. Empty: they stay on the root's file system.",
+       ParsedBy(&Config::archive, ParseArchive, [](const std::string& url) { return url; })},
+      {"archive_after", "TIME",
+       "The history of a file without a new version for this long goes there whole.",
+       ParsedBy(&Config::archive_after, ParseArchiveAfter, HumanDuration)},
+      {"archive_local", "SIZE",
+       "Of the history of a file with newer versions, so much stays on the disk too.",
+       BytesIn(&Config::archive_local_bytes, 0, 1024 * kTiB)},
+      {"archive_every", "TIME", "How often the server looks for history to archive.",
+       DurationIn(&Config::archive_every, second, 366 * 24 * hour)},
+      {"archive_rate", "SIZE",
+       "Bytes a second that archiving sends and reads back at most; 0: no limit.",
+       ParsedBy(&Config::archive_rate, ParseArchiveRate, HumanBytes)},
       {"tls_cert", "FILE", "The server's certificate chain, PEM. With tls_key it turns TLS on.",
        Path(&Config::tls_cert)},
       {"tls_key", "FILE", "The private key of tls_cert, PEM, mode 0600.", Path(&Config::tls_key)},

@@ -250,6 +250,34 @@ TEST(ConfigTest, NumbersAndArraysNeedNoQuotes) {
   EXPECT_EQ(config->listen.size(), 2u);
 }
 
+TEST(ConfigTest, AnArchiveIsADirectoryOrABucket) {
+  EXPECT_TRUE(WithSetting("archive", "").ok());
+  EXPECT_FALSE(WithSetting("archive", "")->HasArchive());
+  EXPECT_TRUE(WithSetting("archive", "dir:/mnt/archive")->HasArchive());
+  EXPECT_TRUE(WithSetting("archive", "s3://lab-history/node7?endpoint=https://s3:9000").ok());
+  const std::string wrong = Message(WithSetting("archive", "/mnt/archive").status());
+  EXPECT_THAT(wrong, AllOf(HasSubstr("archive"), HasSubstr("/mnt/archive"), HasSubstr("--flag"),
+                           HasSubstr("dir:/mnt/archive")));
+  const std::string keys = Message(WithSetting("archive", "s3://bucket/a?secret_key=abc").status());
+  EXPECT_THAT(keys, HasSubstr("\"secret_key\" is none of endpoint, region, credentials, ca"));
+}
+
+TEST(ConfigTest, AnArchiveLiesOutsideOfTheRoot) {
+  for (const char* inside : {"dir:/data", "dir:/data/archive", "dir:/data/a/../archive"}) {
+    EXPECT_THAT(Message(WithSetting("archive", inside).status()), HasSubstr("lies in the root"));
+  }
+  EXPECT_TRUE(WithSetting("archive", "dir:/data2").ok());
+}
+
+TEST(ConfigTest, ArchivingHasItsLimits) {
+  EXPECT_EQ(WithSetting("archive_after", "30d")->archive_after, absl::Hours(30 * 24));
+  EXPECT_EQ(WithSetting("archive_after", "0")->archive_after, absl::ZeroDuration());
+  EXPECT_EQ(WithSetting("archive_rate", "0")->archive_rate, 0u);
+  EXPECT_THAT(Message(WithSetting("archive_rate", "1MiB").status()), HasSubstr("4MiB..1TiB"));
+  EXPECT_FALSE(WithSetting("archive_every", "0").ok());
+  EXPECT_FALSE(WithSetting("archive_local", "-1").ok());
+}
+
 TEST(ConfigTest, OctalNumbersWantQuotes) {
   TestDirectory directory;
   const auto path = directory.Write("c.toml", "umask = 0o027\n");

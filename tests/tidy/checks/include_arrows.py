@@ -67,7 +67,7 @@ ALLOWED = {
     "cluster/rados": {"cluster", "base"},
     "swmr_agent": {"rpc", "proto", "base"},
     "swmr_agent/testing": {"swmr_agent", "rpc", "proto", "base"},
-    "server/settings": {"ceph", "cluster", "onion_store", "rpc", "proto", "base"},
+    "server/settings": {"archive", "ceph", "cluster", "onion_store", "rpc", "proto", "base"},
     "server/state": {"onion_store", "rpc", "proto", "base"},
     # The store of a server that is one of several.
     "server/cluster": {
@@ -85,7 +85,7 @@ ALLOWED = {
         "onion_store", "rpc", "proto", "base",
     },
     "server/history": {
-        "server/quotas", "server/metrics", "server/notify", "server/state", "server/settings", "onion_store", "rpc",
+        "archive", "server/quotas", "server/metrics", "server/notify", "server/state", "server/settings", "onion_store", "rpc",
         "proto", "base",
     },
     "server/mirror": {
@@ -94,7 +94,7 @@ ALLOWED = {
     },
     "server/live": {"server/calls", "server/state", "server/settings", "onion_store", "rpc", "proto", "base"},
     "server/services": {
-        "server/history", "server/calls", "server/quotas", "server/notify", "server/door", "server/state",
+        "archive", "server/history", "server/calls", "server/quotas", "server/notify", "server/door", "server/state",
         "server/settings", "onion_store", "rpc", "proto", "base",
     },
     "server/http": {
@@ -102,7 +102,7 @@ ALLOWED = {
         "onion_store", "rpc", "proto", "base",
     },
     # The daemon, which puts the folders together.
-    "server": {"server/**", "ceph", "cluster", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},
+    "server": {"server/**", "archive", "ceph", "cluster", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},
     # The C faces between the plugin and the modules that it loads.
     "client_vfd/api": {"base"},
     # What a writer's session knows and decides: pure.

@@ -1,0 +1,126 @@
+// The archive of one root, as a server uses it: it may be away, it is known to be the root's, and
+// its calls can be broken off.
+#ifndef H5MIRROR_ARCHIVE_ROOT_ARCHIVE_H_
+#define H5MIRROR_ARCHIVE_ROOT_ARCHIVE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "archive/archive_url.h"
+#include "archive/pace.h"
+#include "base/env.h"
+#include "onion_store/object_store.h"
+
+namespace h5mirror::archive {
+
+// How the calls of an archive went, since it was opened.
+struct ArchiveStanding {
+  absl::Time last_success = absl::InfinitePast();  // none
+  // Why calls fail now; empty: the last one that says something about the archive succeeded.
+  std::string error;
+  absl::Time failing_since = absl::InfinitePast();
+  bool is_silent = false;  // the last failure was that it gave no answer
+  uint64_t failed_calls = 0;
+  uint64_t put_bytes = 0;
+  uint64_t got_bytes = 0;
+};
+
+// Thread-safe. Errors as in ObjectStore, and of all calls:
+//   kUnavailable         the directory is not there, or Stop() was called. Or calls get no answer,
+//                        and another one is finding out whether they do again: what hangs would
+//                        hold up as many threads as there are readers.
+//   kFailedPrecondition  it is the archive of another root, or of none: an empty directory where a
+//                        disk should be mounted. The message tells the way out.
+class RootArchive final : public store::ObjectStore {
+ public:
+  // The object that says whose the archive is: docs/reference/format.md, "Objects of an archive".
+  static constexpr std::string_view kOwnerObject = "root";
+
+  struct Settings {
+    std::string url;  // ParseArchiveUrl()
+    // Bytes a second that threads of a BackgroundWork put and get, together. 0: no limit.
+    uint64_t background_rate = 0;
+    // What `keep_owner` was last given; empty: the root has had no archive yet.
+    std::string owner = {};
+    // Keeps a text of at most 64 bytes with the root, durably. Called with the first call.
+    std::function<absl::Status(const std::string& owner)> keep_owner = nullptr;
+    // Where `keep_owner` keeps it, for messages.
+    std::string owner_place = {};
+  };
+
+  // Makes no call: an archive that is away is no reason not to serve a root.
+  // Errors: as ParseArchiveUrl(), S3Store::Open().
+  static absl::StatusOr<std::unique_ptr<RootArchive>> Open(Env& env, Settings settings);
+
+  // Calls of the thread that has one are paced.
+  class BackgroundWork {
+   public:
+    BackgroundWork() { ++depth; }
+    ~BackgroundWork() { --depth; }
+    BackgroundWork(const BackgroundWork&) = delete;
+    static bool is_on() { return depth > 0; }
+
+   private:
+    static thread_local int depth;
+  };
+
+  // Breaks off what is under way, within some 1 s, and lets all further calls fail. A call that the
+  // kernel holds in a directory goes on.
+  void Stop() { stopped_ = true; }
+  ArchiveStanding Standing() const ABSL_LOCKS_EXCLUDED(mutex_);
+
+  std::string Describe() const override;
+  absl::Status Put(std::string_view name, store::ObjectSource& source,
+                   absl::Duration timeout) override;
+  absl::Status Get(std::string_view name, uint64_t offset, absl::Span<char> out,
+                   absl::Duration timeout) override;
+  absl::StatusOr<store::ObjectInfo> Head(std::string_view name, absl::Duration timeout) override;
+  absl::StatusOr<store::ObjectPage> List(std::string_view prefix, std::string_view next,
+                                         size_t limit, absl::Duration timeout) override;
+  absl::Status Delete(std::string_view name, absl::Duration timeout) override;
+
+ private:
+  RootArchive(Env& env, Settings settings, ArchiveUrl url);
+
+  // Calls `call` with what is known to be the root's archive, and notes how that went.
+  absl::Status Run(absl::FunctionRef<absl::Status(store::ObjectStore&)> call)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Call(absl::FunctionRef<absl::Status(store::ObjectStore&)> call)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenNow();
+  absl::Status CheckOwner(store::ObjectStore& opened) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The owner's text in the archive; kNotFound.
+  absl::StatusOr<std::string> ReadOwner(store::ObjectStore& opened) const;
+  absl::Status Claim(store::ObjectStore& opened, const std::string& owner)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Keep(const std::string& text) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status OthersArchive() const;
+  absl::Status Note(absl::Status status) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  Env& env_;
+  const Settings settings_;
+  const ArchiveUrl url_;
+  // Of S3. A directory is opened for each call: it may have been mounted anew.
+  std::shared_ptr<store::ObjectStore> service_;  // set by Open() alone
+  std::atomic<bool> stopped_{false};
+  Pace pace_;
+  std::atomic<bool> is_checked_{false};  // the service's owner
+  absl::Mutex claim_mutex_;              // held while the archive becomes the root's
+  mutable absl::Mutex mutex_;
+  std::string owner_ ABSL_GUARDED_BY(mutex_);  // as Settings::owner
+  ArchiveStanding standing_ ABSL_GUARDED_BY(mutex_);
+  bool is_probed_ ABSL_GUARDED_BY(mutex_) = false;  // a call finds out whether it answers again
+};
+
+}  // namespace h5mirror::archive
+
+#endif  // H5MIRROR_ARCHIVE_ROOT_ARCHIVE_H_

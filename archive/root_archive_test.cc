@@ -1,0 +1,216 @@
+// The archive of one root: it may be away, it is known again, and its calls can be broken off.
+#include "archive/root_archive.h"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "archive/testing/object_store_contract.h"
+#include "base/testing/http_answerer.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace h5mirror::archive {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class RootArchiveTest : public testing::Test {
+ protected:
+  RootArchiveTest() {
+    EXPECT_NE(mkdtemp(directory_.data()), nullptr);
+    MakeDisk();
+  }
+  ~RootArchiveTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string place() const { return directory_ + "/arc"; }
+  void MakeDisk() { EXPECT_TRUE(std::filesystem::create_directory(place())); }
+  // As a disk that is unmounted.
+  void TakeDiskAway() { std::filesystem::rename(place(), directory_ + "/away"); }
+  void BringDiskBack() { std::filesystem::rename(directory_ + "/away", place()); }
+
+  // Opens it as a server does that has the root with `kept`.
+  std::unique_ptr<RootArchive> Open(std::string* kept, uint64_t rate = 0) {
+    auto opened = RootArchive::Open(Env::Posix(), {.url = "dir:" + place(),
+                                                   .background_rate = rate,
+                                                   .owner = *kept,
+                                                   .keep_owner =
+                                                       [this, kept](const std::string& owner) {
+                                                         *kept = owner;
+                                                         return keep_status_;
+                                                       },
+                                                   .owner_place = "/data/.h5mirror/archive"});
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return opened.ok() ? *std::move(opened) : nullptr;
+  }
+
+  std::string directory_ = testing::TempDir() + "/h5m-root-archive-XXXXXX";
+  std::string kept_;
+  absl::Status keep_status_;
+};
+
+TEST_F(RootArchiveTest, ItIsAnArchiveAsAnyOther) {
+  ExpectObjectStoreContract(*Open(&kept_));
+  EXPECT_THAT(kept_, SizeIs(32));
+}
+
+TEST_F(RootArchiveTest, ItBelongsToOneRoot) {
+  auto mine = Open(&kept_);
+  ASSERT_TRUE(PutText(*mine, "files/a/1", "text").ok());
+  EXPECT_TRUE(GetText(*Open(&kept_), "files/a/1").ok());
+  std::string other;
+  const absl::Status refused = PutText(*Open(&other), "files/b/1", "text");
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("another root"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("/data/.h5mirror/archive"));
+  EXPECT_THAT(other, IsEmpty());
+}
+
+TEST_F(RootArchiveTest, AnEmptyDirectoryWhereADiskShouldBeIsNone) {
+  auto archive = Open(&kept_);
+  ASSERT_TRUE(PutText(*archive, "files/a/1", "text").ok());
+  TakeDiskAway();
+  MakeDisk();
+  const absl::Status read = GetText(*archive, "files/a/1").status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(read)) << read;
+  EXPECT_THAT(std::string(read.message()), HasSubstr("is its disk mounted"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(archive->Delete("files/a/1", kTestTimeout)));
+}
+
+TEST_F(RootArchiveTest, OneThatIsAwayFailsAndComesBack) {
+  auto archive = Open(&kept_);
+  ASSERT_TRUE(PutText(*archive, "files/a/1", "text").ok());
+  EXPECT_THAT(archive->Standing().error, IsEmpty());
+  TakeDiskAway();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(absl::IsUnavailable(GetText(*archive, "files/a/1").status()));
+  }
+  EXPECT_THAT(archive->Standing().error, HasSubstr("/arc is not there"));
+  EXPECT_EQ(archive->Standing().failed_calls, 2);
+  BringDiskBack();
+  EXPECT_EQ(GetText(*archive, "files/a/1").value_or("lost"), "text");
+  EXPECT_THAT(archive->Standing().error, IsEmpty());
+  EXPECT_EQ(archive->Standing().put_bytes, 4);
+}
+
+// A source that hangs as a service does, until it is told what comes of it.
+class HangingSource final : public store::ObjectSource {
+ public:
+  uint64_t size_bytes() const override { return 4; }
+  absl::Status Read(uint64_t, absl::Span<char>) override {
+    begun.Notify();
+    end.WaitForNotification();
+    return absl::DeadlineExceededError("no answer");
+  }
+  absl::Notification begun, end;
+};
+
+TEST_F(RootArchiveTest, WhileItIsSilentOneCallAtATimeAsksAgain) {
+  auto archive = Open(&kept_);
+  ASSERT_TRUE(PutText(*archive, "files/a/1", "text").ok());
+  TakeDiskAway();
+  EXPECT_FALSE(GetText(*archive, "files/a/1").ok());
+  EXPECT_TRUE(archive->Standing().is_silent);
+  BringDiskBack();
+  HangingSource source;
+  std::thread probe([&] {
+    EXPECT_TRUE(absl::IsDeadlineExceeded(archive->Put("files/a/2", source, kTestTimeout)));
+  });
+  source.begun.WaitForNotification();
+  const absl::Status other = GetText(*archive, "files/a/1").status();
+  EXPECT_TRUE(absl::IsUnavailable(other)) << other;
+  EXPECT_THAT(std::string(other.message()), HasSubstr("/arc does not answer"));
+  source.end.Notify();
+  probe.join();
+  EXPECT_TRUE(GetText(*archive, "files/a/1").ok());
+  EXPECT_FALSE(archive->Standing().is_silent);
+}
+
+TEST_F(RootArchiveTest, AServerStartsWhileItIsAway) {
+  TakeDiskAway();
+  auto archive = Open(&kept_);
+  EXPECT_TRUE(absl::IsUnavailable(PutText(*archive, "files/a/1", "text")));
+  EXPECT_THAT(kept_, IsEmpty());
+  MakeDisk();
+  EXPECT_TRUE(PutText(*archive, "files/a/1", "text").ok());
+}
+
+// Whatever of a claim a crash leaves, the next server goes on with it.
+TEST_F(RootArchiveTest, AClaimThatWasCutShortIsMadeAgain) {
+  keep_status_ = absl::UnavailableError("crash");
+  EXPECT_FALSE(PutText(*Open(&kept_), "files/a/1", "text").ok());  // Kept, and no object.
+  EXPECT_THAT(kept_, HasSubstr(" new"));
+  const std::string begun = kept_;
+  keep_status_ = absl::OkStatus();
+  ASSERT_TRUE(PutText(*Open(&kept_), "files/a/1", "text").ok());
+  EXPECT_EQ(kept_, begun.substr(0, 32));
+  kept_ = begun;  // The object is there, and the last step was lost.
+  EXPECT_TRUE(GetText(*Open(&kept_), "files/a/1").ok());
+  EXPECT_EQ(kept_, begun.substr(0, 32));
+}
+
+TEST_F(RootArchiveTest, WhatIsKeptMustBeAnOwner) {
+  const auto opened = RootArchive::Open(
+      Env::Posix(),
+      {.url = "dir:" + place(), .owner = "nonsense", .owner_place = "/data/.h5mirror/archive"});
+  EXPECT_TRUE(absl::IsFailedPrecondition(opened.status()));
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("/data/.h5mirror/archive"));
+}
+
+TEST_F(RootArchiveTest, OnlyWorkInTheBackgroundIsPaced) {
+  auto archive = Open(&kept_, 4 << 20);
+  const std::string text(1 << 20, 'x');
+  ASSERT_TRUE(PutText(*archive, "files/a/1", text).ok());
+  const absl::Time start = absl::Now();
+  const RootArchive::BackgroundWork paced;
+  ASSERT_TRUE(PutText(*archive, "files/a/2", text).ok());
+  EXPECT_TRUE(GetText(*archive, "files/a/2").ok());
+  ASSERT_TRUE(PutText(*archive, "files/a/3", "text").ok());
+  EXPECT_GE(absl::Now() - start, absl::Milliseconds(500));  // 2 MiB at 4 MiB/s
+}
+
+TEST_F(RootArchiveTest, AStopBreaksOffWhatIsUnderWay) {
+  auto archive = Open(&kept_, 1);  // a byte a second
+  ASSERT_TRUE(PutText(*archive, "files/a/1", "text").ok());
+  std::thread stopper([&] {
+    absl::SleepFor(absl::Milliseconds(200));
+    archive->Stop();
+  });
+  const RootArchive::BackgroundWork paced;
+  EXPECT_TRUE(absl::IsUnavailable(PutText(*archive, "files/a/2", std::string(3 << 20, 'x'))));
+  stopper.join();
+  EXPECT_TRUE(absl::IsUnavailable(GetText(*archive, "files/a/1").status()));
+  EXPECT_THAT(archive->Standing().error, IsEmpty()) << "it is not the archive that fails";
+}
+
+// A service that takes a connection and never answers.
+TEST_F(RootArchiveTest, AStopBreaksOffACallOfTheNetwork) {
+  HttpAnswerer service;
+  service.Answer("");
+  setenv("AWS_ACCESS_KEY_ID", "key", 1);
+  setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+  auto opened = RootArchive::Open(
+      Env::Posix(),
+      {.url = "s3://bucket/p?endpoint=" + service.url().substr(0, service.url().rfind('/')),
+       .owner = std::string(32, 'a'),
+       .keep_owner = [](const std::string&) { return absl::OkStatus(); }});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  std::thread stopper([&] {
+    EXPECT_TRUE(service.WaitForRequests(1));
+    (*opened)->Stop();
+  });
+  const absl::Time start = absl::Now();
+  const absl::Status head = (*opened)->Head("files/a/1", absl::Minutes(5)).status();
+  EXPECT_TRUE(absl::IsUnavailable(head)) << head;
+  EXPECT_LT(absl::Now() - start, absl::Seconds(15));  // one try has 20 s
+  stopper.join();
+}
+
+}  // namespace
+}  // namespace h5mirror::archive

@@ -1,0 +1,307 @@
+#include "server/history/archive_keeper.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "base/human.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "base/utf8.h"
+#include "server/state/store_watch.h"
+#include "spdlog/spdlog.h"
+
+namespace h5mirror::server {
+namespace {
+
+constexpr absl::Duration kRoundPeriod = absl::Milliseconds(100);
+// A server that is started anew every day archives all the same.
+constexpr absl::Duration kFirstPassMax = absl::Minutes(5);
+constexpr absl::Duration kFirstRetry = absl::Seconds(10);
+constexpr absl::Duration kRetryMax = absl::Minutes(15);
+constexpr absl::Duration kProbeTimeout = absl::Seconds(60);
+constexpr size_t kFilesAtOnce = 256;
+constexpr size_t kOrdersMax = 1000;
+
+absl::Status Stops() { return absl::UnavailableError("the server stops"); }
+
+// The caller's own end of a job.
+absl::Status MakeWay() { return absl::CancelledError("the work is broken off"); }
+
+}  // namespace
+
+ArchiveOrder::State ArchiveOrder::Look() const {
+  const absl::MutexLock lock(&mutex_);
+  return state_;
+}
+
+void ArchiveOrder::GiveUp() {
+  const absl::MutexLock lock(&mutex_);
+  is_given_up_ = true;
+}
+
+bool ArchiveOrder::is_given_up() const {
+  const absl::MutexLock lock(&mutex_);
+  return is_given_up_;
+}
+
+void ArchiveOrder::Note(const store::ArchiveProgress& progress) {
+  const absl::MutexLock lock(&mutex_);
+  state_.started = true;
+  state_.progress = progress;
+}
+
+void ArchiveOrder::End(const absl::Status& status) {
+  const absl::MutexLock lock(&mutex_);
+  state_.done = true;
+  state_.status = status;
+}
+
+ArchiveKeeper::ArchiveKeeper(const Config& config, store::Store& store,
+                             archive::RootArchive* archive, Clock& clock)
+    : after_(config.archive_after),
+      local_bytes_(config.archive_local_bytes),
+      every_(config.archive_every),
+      store_(store),
+      archive_(archive),
+      clock_(clock),
+      retry_(kFirstRetry) {
+  PassAgainIn(std::min(kFirstPassMax, every_));
+}
+
+ArchiveKeeper::~ArchiveKeeper() {
+  BeginStop();
+  AwaitEnd(absl::InfiniteDuration()).IgnoreError();  // It waits as long as it takes.
+}
+
+void ArchiveKeeper::Start() {
+  if (archive_ == nullptr) return;
+  {
+    const absl::MutexLock lock(&mutex_);
+    is_running_ = true;
+  }
+  thread_ = std::thread([this] {
+    pthread_setname_np(pthread_self(), "h5m-archive");
+    while (!stopping()) {
+      Round();
+      absl::SleepFor(kRoundPeriod);
+    }
+    const absl::MutexLock lock(&mutex_);
+    is_running_ = false;
+  });
+}
+
+void ArchiveKeeper::BeginStop() {
+  std::deque<std::shared_ptr<ArchiveOrder>> orders;
+  {
+    const absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    orders.swap(orders_);
+  }
+  if (archive_ != nullptr) archive_->Stop();
+  for (const auto& order : orders) order->End(Stops());
+}
+
+absl::Status ArchiveKeeper::AwaitEnd(absl::Duration timeout) {
+  if (!thread_.joinable()) return absl::OkStatus();
+  {
+    const absl::MutexLock lock(&mutex_);
+    const auto ended = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !is_running_; };
+    if (!mutex_.AwaitWithTimeout(absl::Condition(&ended), timeout)) {
+      return absl::DeadlineExceededError(StrCat("the archive ", archive_->Describe(), " hangs"));
+    }
+  }
+  thread_.join();
+  return absl::OkStatus();
+}
+
+bool ArchiveKeeper::stopping() const {
+  const absl::MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+ArchiveCounts ArchiveKeeper::Counts() const {
+  const absl::MutexLock lock(&mutex_);
+  return counts_;
+}
+
+absl::StatusOr<std::shared_ptr<ArchiveOrder>> ArchiveKeeper::Order(const std::string& name,
+                                                                   uint64_t keep_bytes) {
+  if (archive_ == nullptr) {
+    return absl::FailedPreconditionError(
+        "this server has no archive: set `archive` in its configuration");
+  }
+  auto order = std::make_shared<ArchiveOrder>(name, keep_bytes);
+  const absl::MutexLock lock(&mutex_);
+  if (stopping_) return Stops();
+  if (orders_.size() >= kOrdersMax) {
+    return absl::ResourceExhaustedError(
+        StrCat(orders_.size(), " files wait to be archived already: try again later"));
+  }
+  orders_.push_back(order);
+  return order;
+}
+
+void ArchiveKeeper::Round() {
+  if (archive_ == nullptr) return;
+  const archive::RootArchive::BackgroundWork paced;
+  // An archive that was set up wrongly is told of at once.
+  if (!std::exchange(is_known_, true)) Probe();
+  FillOrders();
+  if (!stopping() && clock_.Monotonic() >= next_pass_) {
+    if (Probe()) {
+      RunPass();
+    } else {
+      TryLater();
+    }
+  }
+  TellStanding();
+}
+
+// Also where nothing is to be archived it is told that the archive is well, or well again.
+bool ArchiveKeeper::Probe() {
+  const auto info = archive_->Head(archive::RootArchive::kOwnerObject, kProbeTimeout);
+  return info.ok() || !IsAway();
+}
+
+void ArchiveKeeper::TryLater() {
+  PassAgainIn(std::min(retry_, every_));
+  retry_ = std::min(2 * retry_, kRetryMax);
+}
+
+std::shared_ptr<ArchiveOrder> ArchiveKeeper::FirstOrder() {
+  const absl::MutexLock lock(&mutex_);
+  return orders_.empty() ? nullptr : orders_.front();
+}
+
+void ArchiveKeeper::FillOrders() {
+  while (const std::shared_ptr<ArchiveOrder> order = FirstOrder()) {
+    const absl::Status done = order->is_given_up() ? MakeWay() : Fill(*order);
+    order->End(stopping() ? Stops() : done);
+    const absl::MutexLock lock(&mutex_);
+    if (!orders_.empty()) orders_.pop_front();
+  }
+}
+
+absl::Status ArchiveKeeper::Fill(ArchiveOrder& order) {
+  return Run(order.name(), {store::SealSegment::kYes, order.keep_bytes()},
+             [&](const store::ArchiveProgress& progress) {
+               order.Note(progress);
+               return order.is_given_up() ? MakeWay() : absl::OkStatus();
+             });
+}
+
+void ArchiveKeeper::PassAgainIn(absl::Duration wait) {
+  next_pass_ = clock_.Monotonic() + wait;
+  const absl::MutexLock lock(&mutex_);
+  counts_.next_pass = clock_.Now() + wait;
+}
+
+void ArchiveKeeper::RunPass() {
+  const bool is_time_sure = !TimeIsInDoubt(store_, "archive");
+  for (;;) {
+    const auto files = store_.List("", passed_, kFilesAtOnce);
+    if (!files.ok()) {
+      spdlog::error("archive: files cannot be listed: {}", files.status().ToString());
+      PassAgainIn(std::min(kRetryMax, every_));
+      return;
+    }
+    if (files->empty()) break;
+    if (!TendAll(*files, is_time_sure)) return;
+  }
+  passed_.clear();
+  retry_ = kFirstRetry;
+  PassAgainIn(every_);
+}
+
+bool ArchiveKeeper::TendAll(absl::Span<const store::FileSummary> files, bool is_time_sure) {
+  for (const store::FileSummary& file : files) {
+    const absl::Status status = Tend(file.name, is_time_sure);
+    // Before the next round an order comes first, and then this file again.
+    if (stopping() || absl::IsCancelled(status)) return false;
+    passed_ = file.name;
+    const bool is_told = status.ok() || absl::IsNotFound(status);
+    if (is_told) continue;
+    if (IsAway()) {
+      TryLater();
+      return false;
+    }
+    // Another job has it, and it comes to its turn again.
+    if (absl::IsFailedPrecondition(status)) continue;
+    spdlog::warn("archive: file={} cannot be archived now: {}", Quoted(file.name),
+                 status.ToString());
+  }
+  return true;
+}
+
+bool ArchiveKeeper::IsAtRest(const store::FileInfo& info, bool is_time_sure) {
+  if (after_ == absl::ZeroDuration()) return true;
+  return is_time_sure && clock_.Now() - info.newest_version.server_time >= after_;
+}
+
+absl::Status ArchiveKeeper::Tend(const std::string& name, bool is_time_sure) {
+  H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
+  H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
+  if (info.newest_version.version == 0) return absl::OkStatus();
+  store::ArchiveRequest request{store::SealSegment::kNo, local_bytes_};
+  if (IsAtRest(info, is_time_sure)) request = {store::SealSegment::kYes, 0};
+  return Run(name, request, [this](const store::ArchiveProgress&) {
+    return FirstOrder() == nullptr ? absl::OkStatus() : MakeWay();
+  });
+}
+
+absl::Status ArchiveKeeper::Run(
+    const std::string& name, const store::ArchiveRequest& request,
+    absl::FunctionRef<absl::Status(const store::ArchiveProgress&)> after_step) {
+  H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
+  H5M_ASSIGN_OR_RETURN(const auto job, file->StartArchive(request));
+  store::ArchiveProgress counted;
+  for (;;) {
+    if (stopping()) return Stops();
+    const auto progress = job->Step();
+    if (!progress.ok()) return progress.status();
+    Count(*progress, counted);
+    H5M_RETURN_IF_ERROR(after_step(*progress));
+    if (!progress->done) continue;
+    if (!progress->left.empty()) {
+      spdlog::warn("archive: file={} {}", Quoted(name), progress->left);
+    }
+    if (counted.segments_archived + counted.freed_bytes > 0) {
+      spdlog::info("archive: file={} segments archived: {}, {}; {} of disk given back",
+                   Quoted(name), counted.segments_archived, HumanBytes(counted.archived_bytes),
+                   HumanBytes(counted.freed_bytes));
+    }
+    return absl::OkStatus();
+  }
+}
+
+void ArchiveKeeper::Count(const store::ArchiveProgress& progress, store::ArchiveProgress& counted) {
+  const absl::MutexLock lock(&mutex_);
+  counts_.segments_archived += progress.segments_archived - counted.segments_archived;
+  counts_.archived_bytes += progress.archived_bytes - counted.archived_bytes;
+  counts_.freed_bytes += progress.freed_bytes - counted.freed_bytes;
+  counted = progress;
+}
+
+bool ArchiveKeeper::IsAway() const { return !archive_->Standing().error.empty(); }
+
+void ArchiveKeeper::TellStanding() {
+  if (stopping()) return;
+  const archive::ArchiveStanding standing = archive_->Standing();
+  const bool is_away = !standing.error.empty();
+  if (is_away == was_away_) return;
+  was_away_ = is_away;
+  if (is_away) {
+    spdlog::warn(
+        "archive: {} fails ({}); writers go on, and so do reads of what is on the disk; the server "
+        "tries again",
+        archive_->Describe(), standing.error);
+  } else {
+    spdlog::info("archive: {} is well again", archive_->Describe());
+  }
+}
+
+}  // namespace h5mirror::server

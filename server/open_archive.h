@@ -1,0 +1,23 @@
+// Opens the archive of the configuration.
+#ifndef H5MIRROR_SERVER_OPEN_ARCHIVE_H_
+#define H5MIRROR_SERVER_OPEN_ARCHIVE_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "archive/root_archive.h"
+#include "base/env.h"
+#include "server/settings/config.h"
+
+namespace h5mirror::server {
+
+// nullptr: there is none. Makes no call of the archive. `env` is that of the root, and must outlive
+// the archive. The root remembers which archive is its own, in .h5mirror/archive.
+// Errors: kFailedPrecondition, kPermissionDenied, kInvalidArgument  the credentials, or what the
+// root
+//         remembers; the message names the key. Those of reading the root.
+absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenArchive(const Config& config, Env& env);
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_OPEN_ARCHIVE_H_

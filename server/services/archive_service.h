@@ -1,0 +1,37 @@
+// The Archive service; see proto/h5mirror/v1/archive.proto.
+#ifndef H5MIRROR_SERVER_SERVICES_ARCHIVE_SERVICE_H_
+#define H5MIRROR_SERVER_SERVICES_ARCHIVE_SERVICE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "h5mirror/v1/archive.grpc.pb.h"
+#include "server/calls/call.h"
+#include "server/history/archive_keeper.h"
+
+namespace h5mirror::server {
+
+// Thread-safe. A call that archives holds a thread of gRPC; callers with the right are few.
+class ArchiveService final : public v1::Archive::Service {
+ public:
+  // `keeper` must outlive this.
+  ArchiveService(const ServiceEnvironment& environment, ArchiveKeeper& keeper)
+      : environment_(environment), keeper_(keeper) {}
+
+  grpc::Status ArchiveHistory(grpc::ServerContext* context,
+                              const v1::ArchiveHistoryRequest* request,
+                              grpc::ServerWriter<v1::ArchiveHistoryResponse>* writer) override;
+  grpc::Status GetArchive(grpc::ServerContext* context, const v1::GetArchiveRequest* request,
+                          v1::GetArchiveResponse* response) override;
+
+ private:
+  // Errors: as Store::OpenFile(). Where the archive cannot be asked, the fields stay unset.
+  absl::Status CountObjects(const std::string& name, v1::GetArchiveResponse& response);
+
+  const ServiceEnvironment environment_;
+  ArchiveKeeper& keeper_;
+};
+
+}  // namespace h5mirror::server
+
+#endif  // H5MIRROR_SERVER_SERVICES_ARCHIVE_SERVICE_H_
