@@ -95,6 +95,8 @@ void MapServer::Run() {
       reader = stays ? std::next(reader) : readers_.erase(reader);
     }
     unused_.remove_if([](const Unused& each) { return absl::Now() > each.until; });
+    // The one that has had no reader for the longest time.
+    if (filler_.TakeLackOfMemory() && !unused_.empty()) unused_.pop_front();
     if (ready > 0 && wanted[1].revents != 0) Accept();
   }
 }
@@ -161,6 +163,10 @@ bool MapServer::AnswerMap(Reader& reader, const rpc::CutMapQuestion& question) {
 
 bool MapServer::AnswerBlocks(Reader& reader, const rpc::CutMapQuestion& question) {
   absl::StatusOr<SharedView> view = find_blocks_(reader.user, question);
+  while (absl::IsResourceExhausted(view.status()) && !unused_.empty()) {
+    unused_.pop_front();
+    view = find_blocks_(reader.user, question);
+  }
   rpc::SharedBlocksAnswer answer{};
   memcpy(answer.magic, rpc::kSharedMagic, sizeof(answer.magic));
   std::vector<int> fds;

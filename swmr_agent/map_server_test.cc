@@ -204,6 +204,22 @@ TEST_F(MapServerTest, AfterBlocksThatWereWaitedForMoreCome) {
   server_.reset();  // Before the ranges.
 }
 
+TEST_F(MapServerTest, AFileThatWasClosedLeavesItsMemoryToAnother) {
+  const absl::Time begin = absl::Now();
+  // The first takes all that may be mapped.
+  FakeRanges first(RandomBytes(127 * kBlockBytes, 3)), second(RandomBytes(10 * kBlockBytes, 4));
+  for (FakeRanges* const ranges : {&first, &second}) {
+    image_ = std::make_shared<CutImage>(pool_, ranges->bytes.size(), ranges->Reader());
+    const auto blocks = AskBlocks("a.h5", ranges->bytes.size());
+    ASSERT_TRUE(blocks.ok()) << blocks.status();
+    while (ReadBlocks(**blocks, 0, ranges->bytes.size()) != ranges->bytes) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  }
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(10)) << "not only when its time is over";
+  server_.reset();  // Before the ranges.
+}
+
 TEST_F(MapServerTest, WithoutTheRightNoOtherBlockComes) {
   image_ = std::make_shared<CutImage>(pool_, kSize, ranges_.Reader());
   const auto blocks = AskBlocks();
