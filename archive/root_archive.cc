@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/time/clock.h"
 #include "archive/directory_store.h"
+#include "archive/watched_source.h"
 #include "base/hex.h"
 #include "base/random.h"
 #include "base/status_macros.h"
@@ -19,7 +19,8 @@ constexpr size_t kIdDigits = 32;
 constexpr size_t kOwnerBytes = kOwnerHead.size() + kIdDigits + 1;
 // Behind the owner that is kept with the root, until the archive has its object.
 constexpr std::string_view kClaiming = " new";
-constexpr absl::Duration kOwnerTimeout = absl::Seconds(60);
+// Of a call that only asks whether the archive answers again.
+constexpr absl::Duration kProbeTimeout = absl::Seconds(10);
 
 std::string IdOf(const std::string& owner) { return owner.substr(0, kIdDigits); }
 
@@ -28,28 +29,6 @@ bool IsId(std::string_view id) {
            return absl::ascii_isxdigit(static_cast<unsigned char>(c));
          });
 }
-
-// A source whose reads wait for their turn, and fail once the server stops.
-class WatchedSource final : public store::ObjectSource {
- public:
-  // `passes`: how often a store reads each byte.
-  WatchedSource(store::ObjectSource& inner, Pace* pace, uint64_t passes,
-                const std::atomic<bool>& stopped)
-      : inner_(inner), pace_(pace), passes_(passes), stopped_(stopped) {}
-
-  uint64_t size_bytes() const override { return inner_.size_bytes(); }
-  absl::Status Read(uint64_t offset, absl::Span<char> out) override {
-    if (stopped_) return absl::UnavailableError("the server stops");
-    if (pace_ != nullptr) H5M_RETURN_IF_ERROR(pace_->Take(out.size() / passes_, stopped_));
-    return inner_.Read(offset, out);
-  }
-
- private:
-  store::ObjectSource& inner_;
-  Pace* const pace_;
-  const uint64_t passes_;
-  const std::atomic<bool>& stopped_;
-};
 
 class OwnerSource final : public store::ObjectSource {
  public:
@@ -64,23 +43,10 @@ class OwnerSource final : public store::ObjectSource {
   const std::string text_;
 };
 
-// Whether a call that ended so says that the archive is well.
-bool IsAnswer(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-    case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kAlreadyExists:
-    case absl::StatusCode::kDataLoss:
-    case absl::StatusCode::kInvalidArgument:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 thread_local int RootArchive::BackgroundWork::depth = 0;
+thread_local int RootArchive::NoCalls::depth = 0;
 
 absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::Open(Env& env, Settings settings) {
   H5M_ASSIGN_OR_RETURN(ArchiveUrl url, ParseArchiveUrl(settings.url));
@@ -101,34 +67,23 @@ RootArchive::RootArchive(Env& env, Settings settings, ArchiveUrl url)
       settings_(std::move(settings)),
       url_(std::move(url)),
       pace_(settings_.background_rate, RetryClock::Steady()),
+      watch_(settings_.limits, stopped_),
       owner_(settings_.owner) {}
 
 std::string RootArchive::Describe() const {
   return service_ != nullptr ? service_->Describe() : url_.directory;
 }
 
-ArchiveStanding RootArchive::Standing() const {
+std::string RootArchive::owner() const {
   const absl::MutexLock lock(&mutex_);
-  return standing_;
+  return owner_;
 }
 
-absl::Status RootArchive::Note(absl::Status status) {
-  if (stopped_) return status;
-  const absl::MutexLock lock(&mutex_);
-  if (IsAnswer(status)) {
-    standing_.last_success = absl::Now();
-    standing_.error.clear();
-    standing_.is_silent = false;
-    return status;
-  }
-  standing_.is_silent = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-  ++standing_.failed_calls;
-  if (standing_.error.empty()) standing_.failing_since = absl::Now();
-  standing_.error = ToStd(status.message());
-  return status;
+absl::Status RootArchive::Named(const absl::Status& status) const {
+  return absl::Status(status.code(), StrCat(Describe(), ": ", ToStd(status.message())));
 }
 
-absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenNow() {
+absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenNow(absl::Duration timeout) {
   if (stopped_) return absl::UnavailableError("the server stops");
   std::shared_ptr<store::ObjectStore> opened = service_;
   if (opened == nullptr) {
@@ -142,14 +97,15 @@ absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenNow() {
   } else if (is_checked_) {
     return opened;
   }
-  H5M_RETURN_IF_ERROR(CheckOwner(*opened));
+  H5M_RETURN_IF_ERROR(CheckOwner(*opened, timeout));
   is_checked_ = true;
   return opened;
 }
 
-absl::StatusOr<std::string> RootArchive::ReadOwner(store::ObjectStore& opened) const {
+absl::StatusOr<std::string> RootArchive::ReadOwner(store::ObjectStore& opened,
+                                                   absl::Duration timeout) const {
   std::string text(kOwnerBytes, '\0');
-  const absl::Status got = opened.Get(kOwnerObject, 0, absl::MakeSpan(text), kOwnerTimeout);
+  const absl::Status got = opened.Get(kOwnerObject, 0, absl::MakeSpan(text), timeout);
   if (!got.ok() && !absl::IsDataLoss(got)) return got;
   const std::string_view id = std::string_view(text).substr(kOwnerHead.size(), kIdDigits);
   if (got.ok() && text.starts_with(kOwnerHead) && IsId(id)) return std::string(id);
@@ -166,14 +122,10 @@ absl::Status RootArchive::OthersArchive() const {
              kOwnerObject, "\" there"));
 }
 
-absl::Status RootArchive::CheckOwner(store::ObjectStore& opened) {
-  std::string owner;
-  {
-    const absl::MutexLock lock(&mutex_);
-    owner = owner_;
-  }
+absl::Status RootArchive::CheckOwner(store::ObjectStore& opened, absl::Duration timeout) {
+  const std::string owner = this->owner();
   if (owner.size() == kIdDigits) {
-    const auto found = ReadOwner(opened);
+    const auto found = ReadOwner(opened, timeout);
     if (found.ok()) return *found == owner ? absl::OkStatus() : OthersArchive();
     if (!absl::IsNotFound(found.status())) return found.status();
     return absl::FailedPreconditionError(
@@ -182,24 +134,20 @@ absl::Status RootArchive::CheckOwner(store::ObjectStore& opened) {
                "archive is gone, and shall begin anew, remove ",
                settings_.owner_place));
   }
-  const absl::MutexLock claiming(&claim_mutex_);
-  {
-    const absl::MutexLock lock(&mutex_);
-    owner = owner_;  // Another call may have claimed it.
-  }
-  return owner.size() == kIdDigits ? absl::OkStatus() : Claim(opened, owner);
+  return Claim(opened, owner, timeout);
 }
 
 // A crash between two steps leaves a claim, which the next call goes on with.
-absl::Status RootArchive::Claim(store::ObjectStore& opened, const std::string& owner) {
-  auto found = ReadOwner(opened);
+absl::Status RootArchive::Claim(store::ObjectStore& opened, const std::string& owner,
+                                absl::Duration timeout) {
+  auto found = ReadOwner(opened, timeout);
   std::string id = owner.empty() ? HexOf(RandomBytes16()) : IdOf(owner);
   if (absl::IsNotFound(found.status())) {
     H5M_RETURN_IF_ERROR(Keep(StrCat(id, kClaiming)));
     OwnerSource source(id);
-    absl::Status put = opened.Put(kOwnerObject, source, kOwnerTimeout);
+    absl::Status put = opened.Put(kOwnerObject, source, timeout);
     if (!put.ok() && !absl::IsAlreadyExists(put)) return put;
-    found = ReadOwner(opened);
+    found = ReadOwner(opened, timeout);
   }
   H5M_RETURN_IF_ERROR(found.status());
   if (*found != id) return OthersArchive();
@@ -213,26 +161,33 @@ absl::Status RootArchive::Keep(const std::string& text) {
   return absl::OkStatus();
 }
 
-absl::Status RootArchive::Run(absl::FunctionRef<absl::Status(store::ObjectStore&)> call) {
-  bool is_probe = false;
-  {
-    const absl::MutexLock lock(&mutex_);
-    if (standing_.is_silent && is_probed_) {
-      return absl::UnavailableError(StrCat(Describe(), " does not answer: ", standing_.error));
-    }
-    if (standing_.is_silent) is_probe = is_probed_ = true;
+absl::Status RootArchive::MayCall() {
+  if (stopped_) return absl::UnavailableError("the server stops");
+  if (NoCalls::is_on()) {
+    return Named(absl::UnavailableError("the work that is done now waits for no archive"));
   }
-  absl::Status status = Note(Call(call));
-  if (!is_probe) return status;
-  const absl::MutexLock lock(&mutex_);
-  is_probed_ = false;
+  // One thread claims it, so that none waits for another one.
+  if (!BackgroundWork::is_on() && owner().size() != kIdDigits) {
+    return Named(absl::UnavailableError("it is not made the root's archive yet"));
+  }
+  const absl::StatusOr<bool> must_probe = watch_.MustProbe();
+  if (!must_probe.ok()) return Named(must_probe.status());
+  if (!*must_probe) return absl::OkStatus();
+  const auto opened = OpenNow(kProbeTimeout);
+  absl::Status status = opened.status();
+  if (opened.ok()) status = (*opened)->Head(kOwnerObject, kProbeTimeout).status();
+  watch_.Probed(status);
   return status;
 }
 
-absl::Status RootArchive::Call(absl::FunctionRef<absl::Status(store::ObjectStore&)> call) {
-  const auto opened = OpenNow();
-  absl::Status status = opened.ok() ? call(**opened) : opened.status();
+absl::Status RootArchive::Run(Kind kind, absl::Duration timeout, Work work) {
+  H5M_RETURN_IF_ERROR(MayCall());
+  const auto call = watch_.Begin(kind, !BackgroundWork::is_on(), timeout);
+  if (!call.ok()) return Named(call.status());
+  const auto opened = OpenNow(timeout);
+  absl::Status status = opened.ok() ? work(**opened, *call) : opened.status();
   if (absl::IsCancelled(status)) status = absl::UnavailableError("the server stops");
+  watch_.End(*call, opened.ok(), status);
   return status;
 }
 
@@ -240,12 +195,15 @@ absl::Status RootArchive::Put(std::string_view name, store::ObjectSource& source
                               absl::Duration timeout) {
   H5M_RETURN_IF_ERROR(store::CheckObjectName(name));
   // S3 sums a body up before it sends it.
-  WatchedSource watched(source, BackgroundWork::is_on() ? &pace_ : nullptr,
-                        service_ == nullptr ? 1 : 2, stopped_);
+  const uint64_t free_bytes = service_ == nullptr ? 0 : source.size_bytes();
   H5M_RETURN_IF_ERROR(
-      Run([&](store::ObjectStore& opened) { return opened.Put(name, watched, timeout); }));
-  const absl::MutexLock lock(&mutex_);
-  standing_.put_bytes += source.size_bytes();
+      Run(Kind::kChange, timeout, [&](store::ObjectStore& opened, CallWatch::Ticket call) {
+        WatchedSource watched(
+            source, BackgroundWork::is_on() ? &pace_ : nullptr, free_bytes, stopped_,
+            [&](bool is_begin) { is_begin ? watch_.Wait(call) : watch_.GoOn(call); });
+        return opened.Put(name, watched, timeout);
+      }));
+  watch_.CountPut(source.size_bytes());
   return absl::OkStatus();
 }
 
@@ -253,34 +211,38 @@ absl::Status RootArchive::Get(std::string_view name, uint64_t offset, absl::Span
                               absl::Duration timeout) {
   H5M_RETURN_IF_ERROR(store::CheckObjectName(name));
   if (BackgroundWork::is_on()) H5M_RETURN_IF_ERROR(pace_.Take(out.size(), stopped_));
-  H5M_RETURN_IF_ERROR(
-      Run([&](store::ObjectStore& opened) { return opened.Get(name, offset, out, timeout); }));
-  const absl::MutexLock lock(&mutex_);
-  standing_.got_bytes += out.size();
+  H5M_RETURN_IF_ERROR(Run(Kind::kRead, timeout, [&](store::ObjectStore& opened, CallWatch::Ticket) {
+    return opened.Get(name, offset, out, timeout);
+  }));
+  watch_.CountGot(out.size());
   return absl::OkStatus();
 }
 
 absl::StatusOr<store::ObjectInfo> RootArchive::Head(std::string_view name, absl::Duration timeout) {
   store::ObjectInfo info;
-  H5M_RETURN_IF_ERROR(Run([&](store::ObjectStore& opened) -> absl::Status {
-    H5M_ASSIGN_OR_RETURN(info, opened.Head(name, timeout));
-    return absl::OkStatus();
-  }));
+  H5M_RETURN_IF_ERROR(
+      Run(Kind::kRead, timeout, [&](store::ObjectStore& opened, CallWatch::Ticket) -> absl::Status {
+        H5M_ASSIGN_OR_RETURN(info, opened.Head(name, timeout));
+        return absl::OkStatus();
+      }));
   return info;
 }
 
 absl::StatusOr<store::ObjectPage> RootArchive::List(std::string_view prefix, std::string_view next,
                                                     size_t limit, absl::Duration timeout) {
   store::ObjectPage page;
-  H5M_RETURN_IF_ERROR(Run([&](store::ObjectStore& opened) -> absl::Status {
-    H5M_ASSIGN_OR_RETURN(page, opened.List(prefix, next, limit, timeout));
-    return absl::OkStatus();
-  }));
+  H5M_RETURN_IF_ERROR(
+      Run(Kind::kList, timeout, [&](store::ObjectStore& opened, CallWatch::Ticket) -> absl::Status {
+        H5M_ASSIGN_OR_RETURN(page, opened.List(prefix, next, limit, timeout));
+        return absl::OkStatus();
+      }));
   return page;
 }
 
 absl::Status RootArchive::Delete(std::string_view name, absl::Duration timeout) {
-  return Run([&](store::ObjectStore& opened) { return opened.Delete(name, timeout); });
+  return Run(Kind::kChange, timeout, [&](store::ObjectStore& opened, CallWatch::Ticket) {
+    return opened.Delete(name, timeout);
+  });
 }
 
 }  // namespace h5mirror::archive

@@ -16,28 +16,17 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "archive/archive_url.h"
+#include "archive/call_watch.h"
 #include "archive/pace.h"
 #include "base/env.h"
 #include "onion_store/object_store.h"
 
 namespace h5mirror::archive {
 
-// How the calls of an archive went, since it was opened.
-struct ArchiveStanding {
-  absl::Time last_success = absl::InfinitePast();  // none
-  // Why calls fail now; empty: the last one that says something about the archive succeeded.
-  std::string error;
-  absl::Time failing_since = absl::InfinitePast();
-  bool is_silent = false;  // the last failure was that it gave no answer
-  uint64_t failed_calls = 0;
-  uint64_t put_bytes = 0;
-  uint64_t got_bytes = 0;
-};
-
 // Thread-safe. Errors as in ObjectStore, and of all calls:
 //   kUnavailable         the directory is not there, or Stop() was called. Or calls get no answer,
-//                        and another one is finding out whether they do again: what hangs would
-//                        hold up as many threads as there are readers.
+//                        or no place: what hangs would hold up as many threads as there are
+//                        readers. Or it is not known to be the root's yet.
 //   kFailedPrecondition  it is the archive of another root, or of none: an empty directory where a
 //                        disk should be mounted. The message tells the way out.
 class RootArchive final : public store::ObjectStore {
@@ -51,17 +40,19 @@ class RootArchive final : public store::ObjectStore {
     uint64_t background_rate = 0;
     // What `keep_owner` was last given; empty: the root has had no archive yet.
     std::string owner = {};
-    // Keeps a text of at most 64 bytes with the root, durably. Called with the first call.
+    // Keeps a text of at most 64 bytes with the root, durably. Called with the first call of a
+    // BackgroundWork, which makes the archive the root's.
     std::function<absl::Status(const std::string& owner)> keep_owner = nullptr;
     // Where `keep_owner` keeps it, for messages.
     std::string owner_place = {};
+    CallWatch::Limits limits = {};
   };
 
   // Makes no call: an archive that is away is no reason not to serve a root.
   // Errors: as ParseArchiveUrl(), S3Store::Open().
   static absl::StatusOr<std::unique_ptr<RootArchive>> Open(Env& env, Settings settings);
 
-  // Calls of the thread that has one are paced.
+  // Of one thread at a time, whose calls are paced.
   class BackgroundWork {
    public:
     BackgroundWork() { ++depth; }
@@ -73,10 +64,24 @@ class RootArchive final : public store::ObjectStore {
     static thread_local int depth;
   };
 
+  // Calls of a thread that has one fail at once, with kUnavailable: its work cannot wait.
+  class NoCalls {
+   public:
+    NoCalls() { ++depth; }
+    ~NoCalls() { --depth; }
+    NoCalls(const NoCalls&) = delete;
+    static bool is_on() { return depth > 0; }
+
+   private:
+    static thread_local int depth;
+  };
+
   // Breaks off what is under way, within some 1 s, and lets all further calls fail. A call that the
   // kernel holds in a directory goes on.
   void Stop() { stopped_ = true; }
-  ArchiveStanding Standing() const ABSL_LOCKS_EXCLUDED(mutex_);
+  ArchiveStanding Standing() { return watch_.Standing(); }
+  // As CallWatch::ForgetChanges().
+  void ForgetChanges() { watch_.ForgetChanges(); }
 
   std::string Describe() const override;
   absl::Status Put(std::string_view name, store::ObjectSource& source,
@@ -91,20 +96,24 @@ class RootArchive final : public store::ObjectStore {
  private:
   RootArchive(Env& env, Settings settings, ArchiveUrl url);
 
-  // Calls `call` with what is known to be the root's archive, and notes how that went.
-  absl::Status Run(absl::FunctionRef<absl::Status(store::ObjectStore&)> call)
+  using Kind = CallWatch::Kind;
+  using Work = absl::FunctionRef<absl::Status(store::ObjectStore&, CallWatch::Ticket)>;
+
+  // OK: a call may begin. Asks a silent archive whether it answers again, where it is time to.
+  absl::Status MayCall() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Does `work` with what is known to be the root's archive, and notes how that went.
+  absl::Status Run(Kind kind, absl::Duration timeout, Work work) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenNow(absl::Duration timeout);
+  absl::Status CheckOwner(store::ObjectStore& opened, absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status Call(absl::FunctionRef<absl::Status(store::ObjectStore&)> call)
-      ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenNow();
-  absl::Status CheckOwner(store::ObjectStore& opened) ABSL_LOCKS_EXCLUDED(mutex_);
   // The owner's text in the archive; kNotFound.
-  absl::StatusOr<std::string> ReadOwner(store::ObjectStore& opened) const;
-  absl::Status Claim(store::ObjectStore& opened, const std::string& owner)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(claim_mutex_) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::StatusOr<std::string> ReadOwner(store::ObjectStore& opened, absl::Duration timeout) const;
+  absl::Status Claim(store::ObjectStore& opened, const std::string& owner, absl::Duration timeout)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Keep(const std::string& text) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::string owner() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status OthersArchive() const;
-  absl::Status Note(absl::Status status) ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Named(const absl::Status& status) const;
 
   Env& env_;
   const Settings settings_;
@@ -114,11 +123,9 @@ class RootArchive final : public store::ObjectStore {
   std::atomic<bool> stopped_{false};
   Pace pace_;
   std::atomic<bool> is_checked_{false};  // the service's owner
-  absl::Mutex claim_mutex_;              // held while the archive becomes the root's
+  CallWatch watch_;
   mutable absl::Mutex mutex_;
   std::string owner_ ABSL_GUARDED_BY(mutex_);  // as Settings::owner
-  ArchiveStanding standing_ ABSL_GUARDED_BY(mutex_);
-  bool is_probed_ ABSL_GUARDED_BY(mutex_) = false;  // a call finds out whether it answers again
 };
 
 }  // namespace h5mirror::archive

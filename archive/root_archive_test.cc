@@ -4,10 +4,12 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
-#include "absl/synchronization/notification.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "archive/testing/object_store_contract.h"
 #include "base/testing/http_answerer.h"
@@ -35,19 +37,24 @@ class RootArchiveTest : public testing::Test {
   void TakeDiskAway() { std::filesystem::rename(place(), directory_ + "/away"); }
   void BringDiskBack() { std::filesystem::rename(directory_ + "/away", place()); }
 
-  // Opens it as a server does that has the root with `kept`.
-  std::unique_ptr<RootArchive> Open(std::string* kept, uint64_t rate = 0) {
-    auto opened = RootArchive::Open(Env::Posix(), {.url = "dir:" + place(),
-                                                   .background_rate = rate,
-                                                   .owner = *kept,
-                                                   .keep_owner =
-                                                       [this, kept](const std::string& owner) {
-                                                         *kept = owner;
-                                                         return keep_status_;
-                                                       },
-                                                   .owner_place = "/data/.h5mirror/archive"});
+  // Opens it as a server does that has the root with `kept`, and claims it.
+  std::unique_ptr<RootArchive> Open(std::string* kept, uint64_t rate = 0, Env& env = Env::Posix(),
+                                    CallWatch::Limits limits = {}) {
+    auto opened = RootArchive::Open(env, {.url = "dir:" + place(),
+                                          .background_rate = rate,
+                                          .owner = *kept,
+                                          .keep_owner =
+                                              [this, kept](const std::string& owner) {
+                                                *kept = owner;
+                                                return keep_status_;
+                                              },
+                                          .owner_place = "/data/.h5mirror/archive",
+                                          .limits = limits});
     EXPECT_TRUE(opened.ok()) << opened.status();
-    return opened.ok() ? *std::move(opened) : nullptr;
+    if (!opened.ok()) return nullptr;
+    const RootArchive::BackgroundWork claims;
+    (*opened)->Head("root", kTestTimeout).IgnoreError();
+    return *std::move(opened);
   }
 
   std::string directory_ = testing::TempDir() + "/h5m-root-archive-XXXXXX";
@@ -65,6 +72,7 @@ TEST_F(RootArchiveTest, ItBelongsToOneRoot) {
   ASSERT_TRUE(PutText(*mine, "files/a/1", "text").ok());
   EXPECT_TRUE(GetText(*Open(&kept_), "files/a/1").ok());
   std::string other;
+  const RootArchive::BackgroundWork claims;
   const absl::Status refused = PutText(*Open(&other), "files/b/1", "text");
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
   EXPECT_THAT(std::string(refused.message()), HasSubstr("another root"));
@@ -99,45 +107,100 @@ TEST_F(RootArchiveTest, OneThatIsAwayFailsAndComesBack) {
   EXPECT_EQ(archive->Standing().put_bytes, 4);
 }
 
-// A source that hangs as a service does, until it is told what comes of it.
-class HangingSource final : public store::ObjectSource {
+// Its calls of directories hang while the gate is closed.
+class GateEnv final : public Env {
  public:
-  uint64_t size_bytes() const override { return 4; }
-  absl::Status Read(uint64_t, absl::Span<char>) override {
-    begun.Notify();
-    end.WaitForNotification();
-    return absl::DeadlineExceededError("no answer");
+  void Close() { Set(true); }
+  void Open() { Set(false); }
+  int waiting() {
+    const absl::MutexLock lock(&mutex_);
+    return waiting_;
   }
-  absl::Notification begun, end;
+  absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree(const std::filesystem::path& root) override {
+    {
+      const absl::MutexLock lock(&mutex_);
+      ++waiting_;
+      const auto is_open = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !is_closed_; };
+      mutex_.Await(absl::Condition(&is_open));
+      --waiting_;
+    }
+    return Posix().OpenTree(root);
+  }
+  absl::Time Now() override { return Posix().Now(); }
+  absl::StatusOr<int64_t> GroupNumber(const std::string& group) override {
+    return Posix().GroupNumber(group);
+  }
+
+ private:
+  void Set(bool is_closed) {
+    const absl::MutexLock lock(&mutex_);
+    is_closed_ = is_closed;
+  }
+
+  absl::Mutex mutex_;
+  bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
+  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-TEST_F(RootArchiveTest, WhileItIsSilentOneCallAtATimeAsksAgain) {
+bool WaitUntil(const std::function<bool()>& is_so) {
+  const absl::Time end = absl::Now() + absl::Seconds(20);
+  while (!is_so() && absl::Now() < end) absl::SleepFor(absl::Milliseconds(2));
+  return is_so();
+}
+
+TEST_F(RootArchiveTest, OneThatHangsHoldsFewReadersAndIsAskedByShortCalls) {
+  GateEnv env;
+  const absl::Duration timeout = absl::Milliseconds(100);
+  auto archive = Open(
+      &kept_, 0, env,
+      {.readers_max = 2, .stall = absl::Milliseconds(50), .probe_pause = absl::Milliseconds(300)});
+  ASSERT_TRUE(PutText(*archive, "files/a/1", "text").ok());
+  env.Close();
+  const auto read = [&] {
+    char byte = 0;
+    return archive->Get("files/a/1", 0, absl::MakeSpan(&byte, 1), timeout);
+  };
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 2; ++i) readers.emplace_back([&] { read().IgnoreError(); });
+  EXPECT_TRUE(WaitUntil([&] { return env.waiting() == 2; }));
+  const absl::Status third = read();
+  EXPECT_TRUE(absl::IsUnavailable(third)) << third;
+  // Though no call has ended yet.
+  EXPECT_TRUE(WaitUntil([&] { return archive->Standing().is_silent; }));
+  EXPECT_THAT(archive->Standing().error, HasSubstr("no answer"));
+  // After a pause one asks, and hangs in turn. All others fail at once.
+  readers.emplace_back([&] { EXPECT_TRUE(WaitUntil([&] { return read().ok(); })); });
+  EXPECT_TRUE(WaitUntil([&] { return env.waiting() == 3; }));
+  const absl::Status put = PutText(*archive, "files/a/2", "text");
+  EXPECT_TRUE(absl::IsUnavailable(put)) << put;
+  EXPECT_THAT(std::string(put.message()), HasSubstr("does not answer"));
+  env.Open();
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_TRUE(PutText(*archive, "files/a/2", "text").ok());
+  EXPECT_FALSE(archive->Standing().is_silent);
+  EXPECT_THAT(archive->Standing().error, IsEmpty());
+}
+
+TEST_F(RootArchiveTest, WorkThatCannotWaitMakesNoCalls) {
   auto archive = Open(&kept_);
   ASSERT_TRUE(PutText(*archive, "files/a/1", "text").ok());
-  TakeDiskAway();
-  EXPECT_FALSE(GetText(*archive, "files/a/1").ok());
-  EXPECT_TRUE(archive->Standing().is_silent);
-  BringDiskBack();
-  HangingSource source;
-  std::thread probe([&] {
-    EXPECT_TRUE(absl::IsDeadlineExceeded(archive->Put("files/a/2", source, kTestTimeout)));
-  });
-  source.begun.WaitForNotification();
-  const absl::Status other = GetText(*archive, "files/a/1").status();
-  EXPECT_TRUE(absl::IsUnavailable(other)) << other;
-  EXPECT_THAT(std::string(other.message()), HasSubstr("/arc does not answer"));
-  source.end.Notify();
-  probe.join();
+  {
+    const RootArchive::NoCalls none;
+    EXPECT_TRUE(absl::IsUnavailable(archive->Delete("files/a/1", kTestTimeout)));
+  }
+  EXPECT_THAT(archive->Standing().error, IsEmpty());
   EXPECT_TRUE(GetText(*archive, "files/a/1").ok());
-  EXPECT_FALSE(archive->Standing().is_silent);
 }
 
 TEST_F(RootArchiveTest, AServerStartsWhileItIsAway) {
   TakeDiskAway();
   auto archive = Open(&kept_);
-  EXPECT_TRUE(absl::IsUnavailable(PutText(*archive, "files/a/1", "text")));
-  EXPECT_THAT(kept_, IsEmpty());
   MakeDisk();
+  const absl::Status unclaimed = PutText(*archive, "files/a/1", "text");
+  EXPECT_TRUE(absl::IsUnavailable(unclaimed)) << unclaimed;
+  EXPECT_THAT(std::string(unclaimed.message()), HasSubstr("not made the root's archive yet"));
+  EXPECT_THAT(kept_, IsEmpty());
+  const RootArchive::BackgroundWork claims;
   EXPECT_TRUE(PutText(*archive, "files/a/1", "text").ok());
 }
 

@@ -227,7 +227,7 @@ void StopAtOnceOnSignal() {
   }).detach();
 }
 
-// The store may wait for a file that a hanging worker holds.
+// The store may wait for a file that a hanging worker holds, or for the archive.
 void StopEarlyAfter(absl::Duration patience) {
   std::thread([patience] {
     pthread_setname_np(pthread_self(), "h5m-stop-early");
@@ -235,6 +235,12 @@ void StopEarlyAfter(absl::Duration patience) {
     spdlog::warn("the store does not close either, the next start finishes its work");
     StopEarly();
   }).detach();
+}
+
+// A call that hangs in the archive can be broken off by nobody, and what waits for it neither.
+// Bounds the whole stop, up to the end of the process.
+void BoundStop(const Config& config) {
+  if (config.HasArchive()) StopEarlyAfter(config.stop_timeout + kCloseGrace);
 }
 
 // Ends all calls. False: not within stop_timeout.
@@ -254,6 +260,7 @@ absl::Duration RestOfStop(const Config& config, absl::Duration begun_at) {
 }
 
 ExitCode StopAll(const Config& config, MirrorServer& server, store::Store& store) {
+  BoundStop(config);
   const absl::Duration begun_at = SystemClock().Monotonic();
   const bool is_served = StopServing(config, server);
   const absl::Duration left = RestOfStop(config, begun_at);

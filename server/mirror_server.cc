@@ -267,7 +267,7 @@ MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Cloc
       leases(clock, config.lease_ttl),
       quotas(config.quotas, store),
       pruner(config, store, clock, metrics, &quotas, &events),
-      archive_keeper(config, store, archive, clock),
+      archive_keeper(config, store, archive, clock, &quotas.counter),
       mirrors(clock),
       rates(clock),
       workers(kWorkers, "send stream") {

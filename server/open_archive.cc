@@ -36,17 +36,18 @@ absl::StatusOr<std::string> KeptOwner(Env& env, const std::filesystem::path& roo
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenArchive(const Config& config, Env& env) {
+absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenArchive(const Config& config,
+                                                                  Env& root_env) {
   if (!config.HasArchive()) return nullptr;
   archive::RootArchive::Settings settings;
   settings.url = config.archive;
   settings.background_rate = config.archive_rate;
-  H5M_ASSIGN_OR_RETURN(settings.owner, KeptOwner(env, config.root));
-  settings.keep_owner = [&env, root = config.root](const std::string& owner) {
-    return KeepOwner(env, root, owner);
+  H5M_ASSIGN_OR_RETURN(settings.owner, KeptOwner(root_env, config.root));
+  settings.keep_owner = [&root_env, root = config.root](const std::string& owner) {
+    return KeepOwner(root_env, root, owner);
   };
   settings.owner_place = (config.root / kOwnerFile).string();
-  auto opened = archive::RootArchive::Open(env, std::move(settings));
+  auto opened = archive::RootArchive::Open(Env::Posix(), std::move(settings));
   if (opened.ok()) return std::shared_ptr<archive::RootArchive>(*std::move(opened));
   return absl::Status(opened.status().code(), StrCat("archive = \"", config.archive,
                                                      "\": ", ToStd(opened.status().message())));

@@ -11,12 +11,14 @@
 
 namespace h5mirror::server {
 
-// nullptr: there is none. Makes no call of the archive. `env` is that of the root, and must outlive
-// the archive. The root remembers which archive is its own, in .h5mirror/archive.
-// Errors: kFailedPrecondition, kPermissionDenied, kInvalidArgument  the credentials, or what the
-// root
-//         remembers; the message names the key. Those of reading the root.
-absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenArchive(const Config& config, Env& env);
+// nullptr: there is none. Makes no call of the archive. The root remembers which archive is its
+// own, in .h5mirror/archive of `root_env`, which must outlive the archive. A directory for the
+// archive is one of this machine, wherever the root is.
+// Errors: kFailedPrecondition, kPermissionDenied, kInvalidArgument
+//             the credentials, or what the root remembers; the message names the key.
+//         those of reading the root.
+absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenArchive(const Config& config,
+                                                                  Env& root_env);
 
 }  // namespace h5mirror::server
 

@@ -381,5 +381,40 @@ TEST_F(ArchiveTest, APurgeWithoutItsArchiveIsFinishedByTheNextOne) {
   EXPECT_THAT(*(*env_.OpenTree("/"))->List(".h5mirror/removed"), IsEmpty());
 }
 
+TEST_F(ArchiveTest, ADeadArchiveIsAskedOnceInAPurge) {
+  absl::Time expires;
+  for (int i = 0; i < 3; ++i) {
+    file_ = *store_->OpenOrCreateFile("x.h5", kPage);
+    golden_.clear();
+    Write(2);
+    Archive();
+    file_.reset();
+    const auto removed = store_->Remove("x.h5", {}, absl::Hours(1));
+    Must(removed.status());
+    expires = removed->expires;
+  }
+  archive_->FailCalls(1000, absl::DeadlineExceededError("no answer"));
+  EXPECT_EQ(*store_->PurgeRemoved(expires), 3);
+  EXPECT_EQ(archive_->CountCalls("delete"), 1);
+  archive_->FailCalls(0, absl::OkStatus());
+  Must(store_->PurgeRemoved(expires).status());
+  EXPECT_THAT(archive_->names(), IsEmpty());
+}
+
+// Nothing says that the objects are damaged, where they cannot be looked at.
+TEST_F(ArchiveTest, AWrongArchiveIsNoDamage) {
+  Write(3);
+  Archive();
+  auto verify = *file_->StartVerify({});
+  archive_->FailCalls(1000, absl::FailedPreconditionError("it lacks the object \"root\""));
+  absl::Status end;
+  for (bool done = false; end.ok() && !done;) {
+    const auto progress = verify->Step();
+    end = progress.status();
+    done = progress.ok() && progress->done;
+  }
+  EXPECT_TRUE(absl::IsFailedPrecondition(end)) << end;
+}
+
 }  // namespace
 }  // namespace h5mirror::store

@@ -49,8 +49,11 @@ absl::Status ArchiveCheck::ScanSome(const ArchivedSegment& segment) {
   const absl::StatusOr<bool> more = scan_->Step();
   findings_.progress.checked_bytes += scan_->done_bytes() - before;
   if (more.value_or(false)) return absl::OkStatus();
-  const bool is_damage =
-      absl::IsDataLoss(more.status()) || absl::IsFailedPrecondition(more.status());
+  // A store without an archive lacks the pages. One whose archive is another one, or not mounted,
+  // does not know.
+  const bool has_archive = file_.files().objects().store() != nullptr;
+  const bool is_damage = absl::IsDataLoss(more.status()) ||
+                         (!has_archive && absl::IsFailedPrecondition(more.status()));
   if (!more.ok() && !is_damage) return more.status();
   if (!more.ok()) found_ = Found{segment, std::string(more.status().message())};
   scan_.reset();

@@ -6,6 +6,12 @@
 #include "base/strings.h"
 
 namespace h5mirror::store {
+namespace {
+
+// A call of another thread that takes longer may hang. What bounds such calls sees one's own only.
+constexpr absl::Duration kOthersMax = absl::Seconds(2);
+
+}  // namespace
 
 uint64_t ObjectCache::MaxFor(uint64_t memory_max_bytes) {
   return std::max<uint64_t>(memory_max_bytes / 16, 4 * kBlockBytes);
@@ -45,11 +51,11 @@ absl::StatusOr<ObjectCache::Bytes> ObjectCache::BlockOf(const Key& key, uint64_t
 
 ObjectCache::Bytes ObjectCache::FindOrClaim(const Key& key) {
   const absl::MutexLock lock(&mutex_);
-  // A thread that waited may find that the call has failed: then it makes its own.
+  // A thread that waited may find that the call has failed, or hangs: then it makes its own.
   const auto is_unclaimed = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return !wanted_.contains(key);
   };
-  mutex_.Await(absl::Condition(&is_unclaimed));
+  mutex_.AwaitWithTimeout(absl::Condition(&is_unclaimed), kOthersMax);
   const auto found = blocks_.find(key);
   if (found == blocks_.end()) {
     wanted_.insert(key);
@@ -60,6 +66,7 @@ ObjectCache::Bytes ObjectCache::FindOrClaim(const Key& key) {
 }
 
 void ObjectCache::Keep(const Key& key, const Bytes& bytes) {
+  if (blocks_.contains(key)) return;  // Two threads have asked.
   uses_.push_back(key);
   blocks_[key] = {bytes, std::prev(uses_.end())};
   bytes_ += bytes->size();

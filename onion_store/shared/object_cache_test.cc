@@ -1,5 +1,6 @@
 #include "onion_store/shared/object_cache.h"
 
+#include <atomic>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
@@ -116,6 +117,21 @@ TEST_F(ObjectCacheTest, ReadersOfOneBlockShareTheCallAndOthersGoOn) {
   go_on.Notify();
   for (std::thread& reader : readers) reader.join();
   EXPECT_EQ(gets(), 2);
+}
+
+TEST_F(ObjectCacheTest, ACallThatHangsHoldsNoOtherReader) {
+  absl::Notification end;
+  std::atomic<int> calls = 0;
+  store_->SetOnCall([&](const std::string&) {
+    if (calls++ == 0) end.WaitForNotification();
+  });
+  std::thread first([&] { EXPECT_EQ(*Read(0, 1), "a"); });
+  while (calls == 0) std::this_thread::yield();
+  EXPECT_EQ(*Read(0, 1), "a") << "it has made a call of its own";
+  end.Notify();
+  first.join();
+  EXPECT_EQ(*Read(0, 1), "a");
+  EXPECT_EQ(calls, 2);
 }
 
 }  // namespace

@@ -110,8 +110,10 @@ class StoreImpl final : public Store, public StoreHealth {
   static absl::StatusOr<VersionInfo> FindFork(FileImpl& taken, const ForkRequest& request);
 
   // ---- store_purge.cc ----
-  // Deletes `place`, "removed/gone-ID". False: objects of it are left, and what names them too.
-  absl::StatusOr<bool> EraseOneGone(const std::string& place, ArchiveCalls calls);
+  // Deletes `place`, "removed/gone-ID". Where objects of it are left, what names them is left too.
+  // After a call of the archive that failed, `calls` is kNone.
+  absl::Status EraseOneGone(const std::string& place, ArchiveCalls& calls);
+  absl::Status PurgeRemovedFile(std::string_view removal_id, ArchiveCalls& calls);
 
   // ---- store_names.cc ----
   // While it lives, no other call gets the files of `names`.

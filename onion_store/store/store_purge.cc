@@ -32,29 +32,29 @@ absl::StatusOr<std::vector<ArchivedSegment>> ObjectsOf(StoreContext& context,
 
 }  // namespace
 
-absl::StatusOr<bool> StoreImpl::EraseOneGone(const std::string& place, ArchiveCalls calls) {
+absl::Status StoreImpl::EraseOneGone(const std::string& place, ArchiveCalls& calls) {
   auto objects = ObjectsOf(*context_, HistoryIn(place));
-  if (absl::IsFailedPrecondition(objects.status())) return false;  // A newer program's.
+  if (absl::IsFailedPrecondition(objects.status())) return absl::OkStatus();  // A newer program's.
   // At a start one index that cannot be read keeps nobody out: the next purge tells of it.
-  if (!objects.ok() && calls == ArchiveCalls::kNone) return false;
+  if (!objects.ok() && calls == ArchiveCalls::kNone) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(objects.status());
   ObjectStore* const archive = context_->objects.store();
   for (const ArchivedSegment& segment : *objects) {
     // What names them stays until they are gone.
-    if (archive == nullptr || calls == ArchiveCalls::kNone) return false;
-    if (!archive->Delete(segment.object, kDeleteTimeout).ok()) return false;
+    if (archive == nullptr || calls == ArchiveCalls::kNone) return absl::OkStatus();
+    if (archive->Delete(segment.object, kDeleteTimeout).ok()) continue;
+    // One that does not answer is not asked for each file.
+    calls = ArchiveCalls::kNone;
+    return absl::OkStatus();
   }
-  H5M_RETURN_IF_ERROR(EraseGone(*context_->tree, place));
-  return true;
+  return EraseGone(*context_->tree, place);
 }
 
 absl::Status StoreImpl::EraseAllGone(ArchiveCalls calls) {
   H5M_ASSIGN_OR_RETURN(const std::vector<std::string> places, ListGone(*context_->tree));
   for (const std::string& place : places) {
     H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, {place}));
-    H5M_ASSIGN_OR_RETURN(const bool erased, EraseOneGone(place, calls));
-    // One that does not answer is not asked for each of them.
-    if (!erased) calls = ArchiveCalls::kNone;
+    H5M_RETURN_IF_ERROR(EraseOneGone(place, calls));
   }
   return absl::OkStatus();
 }
@@ -62,19 +62,25 @@ absl::Status StoreImpl::EraseAllGone(ArchiveCalls calls) {
 absl::StatusOr<int> StoreImpl::PurgeRemoved(absl::Time now) {
   H5M_ASSIGN_OR_RETURN(const std::vector<RemovedFile> files, ListRemoved());
   int count = 0;
+  ArchiveCalls calls = ArchiveCalls::kMay;
   for (const RemovedFile& removed : files) {
     if (removed.expires > now) continue;
-    const absl::Status purged = PurgeOneRemoved(removed.id);
+    const absl::Status purged = PurgeRemovedFile(removed.id, calls);
     if (absl::IsNotFound(purged)) continue;  // Brought back meanwhile.
     H5M_RETURN_IF_ERROR(purged);
     ++count;
   }
   // Those whose objects could not be deleted before.
-  H5M_RETURN_IF_ERROR(EraseAllGone(ArchiveCalls::kMay));
+  H5M_RETURN_IF_ERROR(EraseAllGone(calls));
   return count;
 }
 
 absl::Status StoreImpl::PurgeOneRemoved(std::string_view removal_id) {
+  ArchiveCalls calls = ArchiveCalls::kMay;
+  return PurgeRemovedFile(removal_id, calls);
+}
+
+absl::Status StoreImpl::PurgeRemovedFile(std::string_view removal_id, ArchiveCalls& calls) {
   H5M_RETURN_IF_ERROR(CheckRemovalId(removal_id));
   EnvTree& tree = *context_->tree;
   std::string gone;
@@ -87,7 +93,7 @@ absl::Status StoreImpl::PurgeOneRemoved(std::string_view removal_id) {
   }
   H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, {gone}));
   // Where objects are left, the next PurgeRemoved() goes on.
-  return EraseOneGone(gone, ArchiveCalls::kMay).status();
+  return EraseOneGone(gone, calls);
 }
 
 }  // namespace h5mirror::store

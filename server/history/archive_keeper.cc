@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
 #include "base/human.h"
 #include "base/status_macros.h"
@@ -61,13 +62,14 @@ void ArchiveOrder::End(const absl::Status& status) {
 }
 
 ArchiveKeeper::ArchiveKeeper(const Config& config, store::Store& store,
-                             archive::RootArchive* archive, Clock& clock)
+                             archive::RootArchive* archive, Clock& clock, SpaceCounter* counter)
     : after_(config.archive_after),
       local_bytes_(config.archive_local_bytes),
       every_(config.archive_every),
       store_(store),
       archive_(archive),
       clock_(clock),
+      counter_(counter),
       retry_(kFirstRetry) {
   PassAgainIn(std::min(kFirstPassMax, every_));
 }
@@ -163,8 +165,13 @@ void ArchiveKeeper::Round() {
 
 // Also where nothing is to be archived it is told that the archive is well, or well again.
 bool ArchiveKeeper::Probe() {
-  const auto info = archive_->Head(archive::RootArchive::kOwnerObject, kProbeTimeout);
-  return info.ok() || !IsAway();
+  const std::string owner(archive::RootArchive::kOwnerObject);
+  const absl::Status answer = archive_->Head(owner, kProbeTimeout).status();
+  if (!answer.ok()) return false;
+  // Else those that failed once might never be made again.
+  if (!archive_->Standing().error.empty())
+    archive_->List(owner, "", 1, kProbeTimeout).IgnoreError();
+  return true;
 }
 
 void ArchiveKeeper::TryLater() {
@@ -213,6 +220,7 @@ void ArchiveKeeper::RunPass() {
     if (!TendAll(*files, is_time_sure)) return;
   }
   passed_.clear();
+  if (std::exchange(all_well_, true)) archive_->ForgetChanges();
   retry_ = kFirstRetry;
   PassAgainIn(every_);
 }
@@ -225,14 +233,17 @@ bool ArchiveKeeper::TendAll(absl::Span<const store::FileSummary> files, bool is_
     passed_ = file.name;
     const bool is_told = status.ok() || absl::IsNotFound(status);
     if (is_told) continue;
-    if (IsAway()) {
-      TryLater();
-      return false;
+    all_well_ = false;
+    const bool is_away = IsAway(status);
+    const bool is_known = is_away && !archive_->Standing().error.empty();
+    // Else another job has it, and it comes to its turn again.
+    if (!is_known && !absl::IsFailedPrecondition(status)) {
+      spdlog::warn("archive: file={} cannot be archived now: {}", Quoted(file.name),
+                   status.ToString());
     }
-    // Another job has it, and it comes to its turn again.
-    if (absl::IsFailedPrecondition(status)) continue;
-    spdlog::warn("archive: file={} cannot be archived now: {}", Quoted(file.name),
-                 status.ToString());
+    if (!is_away) continue;
+    TryLater();
+    return false;
   }
   return true;
 }
@@ -259,6 +270,9 @@ absl::Status ArchiveKeeper::Run(
   H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
   H5M_ASSIGN_OR_RETURN(const auto job, file->StartArchive(request));
   store::ArchiveProgress counted;
+  const absl::Cleanup recount = [&] {
+    if (counter_ != nullptr && counted.freed_bytes > 0) counter_->Changed(name);
+  };
   for (;;) {
     if (stopping()) return Stops();
     const auto progress = job->Step();
@@ -286,7 +300,20 @@ void ArchiveKeeper::Count(const store::ArchiveProgress& progress, store::Archive
   counted = progress;
 }
 
-bool ArchiveKeeper::IsAway() const { return !archive_->Standing().error.empty(); }
+bool ArchiveKeeper::IsAway(const absl::Status& status) const {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+      return true;
+    case absl::StatusCode::kFailedPrecondition:  // also where another job has the file
+      return !archive_->Standing().error.empty();
+    default:
+      return false;
+  }
+}
 
 void ArchiveKeeper::TellStanding() {
   if (stopping()) return;

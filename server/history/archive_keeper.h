@@ -19,6 +19,7 @@
 #include "archive/root_archive.h"
 #include "base/clock.h"
 #include "onion_store/store.h"
+#include "server/quotas/space_counter.h"
 #include "server/settings/config.h"
 
 namespace h5mirror::server {
@@ -66,9 +67,10 @@ struct ArchiveCounts {
 // Thread-safe but for Round(). Waits for the archive in its own thread alone, without a lock.
 class ArchiveKeeper {
  public:
-  // The referenced objects must outlive this. Without an `archive` it does nothing.
+  // The referenced objects must outlive this. Without an `archive` it does nothing. `counter` may
+  // be null: nobody counts what takes space on the disk.
   ArchiveKeeper(const Config& config, store::Store& store, archive::RootArchive* archive,
-                Clock& clock);
+                Clock& clock, SpaceCounter* counter);
   ~ArchiveKeeper();
   ArchiveKeeper(const ArchiveKeeper&) = delete;
 
@@ -109,8 +111,8 @@ class ArchiveKeeper {
                    absl::FunctionRef<absl::Status(const store::ArchiveProgress&)> after_step);
   void Count(const store::ArchiveProgress& progress, store::ArchiveProgress& counted)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // True: the archive cannot be used now, and other files would fare no better.
-  bool IsAway() const;
+  // True: `status`, of archiving a file, says that other files would fare no better now.
+  bool IsAway(const absl::Status& status) const;
   void PassAgainIn(absl::Duration wait) ABSL_LOCKS_EXCLUDED(mutex_);
   // Logs each time that the archive goes away, and comes back.
   void TellStanding();
@@ -121,12 +123,14 @@ class ArchiveKeeper {
   store::Store& store_;
   archive::RootArchive* const archive_;  // null: there is none
   Clock& clock_;
+  SpaceCounter* const counter_;  // null: nobody counts
 
   // The thread's own.
   std::string passed_;  // the last file that this pass has looked at; empty: it begins anew
   absl::Duration next_pass_;
   absl::Duration retry_;
   bool is_known_ = false;  // it was asked once
+  bool all_well_ = true;   // each file that this pass has looked at was archived as it should be
   bool was_away_ = false;
 
   mutable absl::Mutex mutex_;

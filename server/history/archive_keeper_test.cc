@@ -12,6 +12,7 @@
 #include "base/testing/fake_clock.h"
 #include "base/testing/fault_env.h"
 #include "onion_store/testing/test_store.h"
+#include "server/quotas/space_quotas.h"
 #include "server/testing/test_directory.h"
 
 namespace h5mirror::server {
@@ -49,7 +50,7 @@ class ArchiveKeeperTest : public testing::Test {
 
   ArchiveKeeper& Keeper() {
     if (keeper_ == nullptr) {
-      keeper_ = std::make_unique<ArchiveKeeper>(config_, *store_, archive_.get(), clock_);
+      keeper_ = std::make_unique<ArchiveKeeper>(config_, *store_, archive_.get(), clock_, counter_);
     }
     return *keeper_;
   }
@@ -85,6 +86,7 @@ class ArchiveKeeperTest : public testing::Test {
   Config config_;
   std::shared_ptr<archive::RootArchive> archive_;
   std::unique_ptr<store::Store> store_;
+  SpaceCounter* counter_ = nullptr;
   std::unique_ptr<ArchiveKeeper> keeper_;
 };
 
@@ -139,6 +141,42 @@ TEST_F(ArchiveKeeperTest, OneFileThatFailsKeepsNoOtherFromItsTurn) {
   EXPECT_EQ(HistoryBytes("b.h5"), 0);
 }
 
+TEST_F(ArchiveKeeperTest, QuotasAreToldOfHistoryThatLeavesTheDisk) {
+  config_.archive_after = absl::ZeroDuration();
+  SpaceQuotas quotas({{"", 1 << 30, 0, 0, "/etc/c.toml:3"}}, *store_);
+  counter_ = &quotas.counter;
+  Write("a.h5", 4);
+  quotas.counter.Round();
+  const auto counted = [&] { return quotas.ledger.AccountOf("a.h5")->sizes.history_bytes; };
+  const uint64_t before = counted();
+  Pass();
+  quotas.counter.Round();
+  const uint64_t after = counted();
+  EXPECT_NE(after, before);
+  quotas.counter.Measure("a.h5");
+  EXPECT_EQ(after, counted());
+  keeper_.reset();
+}
+
+TEST_F(ArchiveKeeperTest, AnErrorThatIsOverStopsNoPass) {
+  config_.archive_after = absl::ZeroDuration();
+  Write("a.h5", 3);
+  Write("b.h5", 3);
+  Pass();
+  Write("a.h5", 3);
+  Write("b.h5", 3);
+  // Of a call that nobody makes again.
+  std::filesystem::create_symlink("/", place() / "loop");
+  archive_->Delete("loop/x", absl::Seconds(10)).IgnoreError();
+  ASSERT_NE(archive_->Standing().error, "");
+  env_.FailOpensOf("a.h5.h5m/pages", absl::InternalError("bad disk"));
+  Pass();
+  EXPECT_EQ(HistoryBytes("b.h5"), 0);
+  env_.FailOpensOf("a.h5.h5m/pages", absl::OkStatus());
+  Pass();
+  EXPECT_EQ(archive_->Standing().error, "");
+}
+
 TEST_F(ArchiveKeeperTest, AnOrderIsFilledNow) {
   Write("a.h5", 4);
   const auto order = Keeper().Order("a.h5", 0);
@@ -186,7 +224,7 @@ TEST_F(ArchiveKeeperTest, AStopEndsOrdersAndTheThread) {
 }
 
 TEST_F(ArchiveKeeperTest, WithoutAnArchiveThereAreNoOrders) {
-  ArchiveKeeper none(config_, *store_, nullptr, clock_);
+  ArchiveKeeper none(config_, *store_, nullptr, clock_, nullptr);
   none.Start();
   none.Round();
   EXPECT_TRUE(absl::IsFailedPrecondition(none.Order("a.h5", 0).status()));

@@ -3,6 +3,7 @@
 #include <functional>
 #include <utility>
 
+#include "archive/root_archive.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -169,6 +170,8 @@ void HistoryPruner::CheckDisk() {
   // Once stopped, it thins until the goal is reached.
   if (disk->free_bytes >= disk->min_free_bytes && !all_stopped()) return;
   if (Now() < next_thinning_) return;
+  // A dead archive would hold this up for each file. Objects are deleted later, once an hour.
+  const archive::RootArchive::NoCalls on_disk_only;
   PurgeRemoved();
   // Whose versions may go is not known yet.
   const bool is_known =

@@ -9,8 +9,10 @@
 #include <random>
 #include <sstream>
 
+#include "archive/root_archive.h"
 #include "base/strings.h"
 #include "base/testing/fault_env.h"
+#include "onion_store/testing/fault_object_store.h"
 #include "onion_store/testing/test_store.h"
 #include "server/cluster/cluster_store.h"
 #include "server/history/thinning.h"
@@ -409,6 +411,32 @@ TEST_F(HistoryPrunerTest, RemovedFilesWhoseTimeIsOverGoFirst) {
   EXPECT_THAT(*store_->ListRemoved(), IsEmpty());
   EXPECT_EQ(Versions("a.h5").size(), 10u);
   EXPECT_GE(*store_->FreeDiskBytes(), 100'000u);
+}
+
+// An archive that does not answer would hold it up for each file.
+TEST_F(HistoryPrunerTest, WhereTheDiskIsLowNoArchiveIsWaitedFor) {
+  store_.reset();
+  const auto objects = std::make_shared<store::FaultObjectStore>();
+  store::StoreOptions options;
+  options.page_size_bytes = kPage;
+  options.archive = objects;
+  store_ = store::OpenStore(env_, "/", options);
+  Commits("old.h5", 20, 20);
+  const auto job = *file("old.h5").StartArchive({store::SealSegment::kYes, 0});
+  while (!job->Step()->done) {
+  }
+  files_.clear();
+  Must(store_->Remove("old.h5", {}, absl::ZeroDuration()).status());
+  clock_.SetNow(env_.Now() + absl::Hours(1));
+  config_.min_free.bytes = 100'000;
+  env_.SetCapacity(env_.used_bytes() + 20'000);
+  std::vector<bool> fails_at_once;
+  objects->SetOnCall(
+      [&](const std::string&) { fails_at_once.push_back(archive::RootArchive::NoCalls::is_on()); });
+  objects->FailCalls(1, absl::UnavailableError("no calls are made now"));
+  Pruner().Round();
+  EXPECT_THAT(fails_at_once, ElementsAre(true, false)) << "low on space, then its hourly work";
+  EXPECT_THAT(objects->names(), IsEmpty());
 }
 
 TEST_F(HistoryPrunerTest, NothingGoesForItsAgeWhileTheClockIsInDoubt) {

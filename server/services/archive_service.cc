@@ -17,7 +17,8 @@ namespace h5mirror::server {
 namespace {
 
 constexpr absl::Duration kLookEvery = absl::Milliseconds(20);
-constexpr absl::Duration kListTimeout = absl::Seconds(10);
+constexpr absl::Duration kCountTimeout = absl::Seconds(10);
+constexpr int kCountPagesMax = 100;
 constexpr absl::Duration kTellEvery = absl::Milliseconds(200);
 
 v1::ArchiveHistoryResponse ToProto(const ArchiveOrder::State& state) {
@@ -73,14 +74,20 @@ grpc::Status ArchiveService::ArchiveHistory(
                      OneFile(Right::kOperate, request->name()), run);
 }
 
-absl::Status ArchiveService::CountObjects(const std::string& name,
+absl::Status ArchiveService::CountObjects(const grpc::ServerContext& context,
+                                          const std::string& name,
                                           v1::GetArchiveResponse& response) {
   H5M_ASSIGN_OR_RETURN(const auto file, environment_.store.OpenFile(name));
   const std::string prefix = StrCat("files/", HexOf(file->file_id()), "/");
   int64_t objects = 0, bytes = 0;
   std::string next;
+  const absl::Time deadline = absl::Now() + kCountTimeout;
+  int pages = 0;
   do {
-    const auto page = keeper_.archive()->List(prefix, next, store::kObjectListMax, kListTimeout);
+    if (context.IsCancelled()) return absl::CancelledError("the caller has gone");
+    const absl::Duration left = deadline - absl::Now();
+    if (left <= absl::ZeroDuration() || ++pages > kCountPagesMax) return absl::OkStatus();
+    const auto page = keeper_.archive()->List(prefix, next, store::kObjectListMax, left);
     if (!page.ok()) return absl::OkStatus();  // The caller is told that calls fail.
     for (const store::ObjectInfo& object : page->objects) {
       ++objects;
@@ -102,7 +109,7 @@ grpc::Status ArchiveService::GetArchive(grpc::ServerContext* context,
     archive::RootArchive* const archive = keeper_.archive();
     response->set_has_archive(archive != nullptr);
     if (archive == nullptr) return absl::OkStatus();
-    if (!name.empty()) H5M_RETURN_IF_ERROR(CountObjects(name, *response));
+    if (!name.empty()) H5M_RETURN_IF_ERROR(CountObjects(*context, name, *response));
     const archive::ArchiveStanding standing = archive->Standing();
     const ArchiveCounts counts = keeper_.Counts();
     const bool may_see = principal.rights.Has(Right::kOperate);

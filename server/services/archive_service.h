@@ -25,8 +25,10 @@ class ArchiveService final : public v1::Archive::Service {
                           v1::GetArchiveResponse* response) override;
 
  private:
-  // Errors: as Store::OpenFile(). Where the archive cannot be asked, the fields stay unset.
-  absl::Status CountObjects(const std::string& name, v1::GetArchiveResponse& response);
+  // Errors: as Store::OpenFile(); kCancelled: the caller has gone. Where the archive cannot be
+  // asked, or has too many objects of the file to count, the fields stay unset.
+  absl::Status CountObjects(const grpc::ServerContext& context, const std::string& name,
+                            v1::GetArchiveResponse& response);
 
   const ServiceEnvironment environment_;
   ArchiveKeeper& keeper_;

@@ -174,6 +174,8 @@ def test_an_archive_that_goes_away_hurts_no_writer_and_comes_back(ordered, archi
     empty = ordered.cli("export", "run.h5@1", "-")
     assert empty.code == 5 and "lacks the object" in empty.err, empty.describe()
     assert not list(archive.iterdir())
+    unsure = ordered.cli("verify", "run.h5")
+    assert unsure.code == 5 and "lacks the object" in unsure.err, unsure.describe()
     archive.rmdir()
     away.rename(archive)
     ordered.check_kept()
@@ -224,22 +226,60 @@ def test_a_full_archive_leaves_history_on_the_disk(tmp_path, archive):
 
 @pytest.mark.limit(280)
 def test_kills_while_it_archives(tmp_path, archive):
-    """Each time the server is killed at a random moment of archiving, while a program writes."""
-    with site_with(tmp_path, f"dir:{archive}", **ALWAYS) as site:
+    """Each time the server is killed in the midst of a put, which takes 1 s at least, or just after one."""
+    with site_with(tmp_path, f"dir:{archive}", **ONCE, archive_rate="4MiB") as site:
         chance = random.Random(48)
+        half_done = 0
         for turn in range(5):
-            write(site, "run.h5", 4 * turn, 4 * turn + 4)
+            before = set(objects(archive))
+            site.py(f"""
+                for n in range({3 * turn}, {3 * turn + 3}):
+                    with h5py.File("run.h5", "a") as f:
+                        f.attrs["n"] = n
+                        f.require_dataset("d", (250_000,), "f8")[:] = np.random.rand(250_000)
+            """)
+            site.settle("run.h5")
             site.keep("run.h5")
+            order = Process([paths.BIN / "h5mirror", "--server", site.address, "archive", "run.h5"], site.logs,
+                            env=site.plain_env(), name="archive")
+            site.beside.append(order)
+            wait_until(lambda: list(archive.rglob("*.new")) or set(objects(archive)) - before, "nothing is put", 60)
+            time.sleep(chance.random())
             site.server.kill9()
-            site.server.start()
-            time.sleep(1 + chance.random() / 5)  # The first look at the files comes after 1 s.
-            site.server.kill9()
+            order.wait(60)
+            half_done += bool(list(archive.rglob("*.new")) or segments(site, "run.h5"))
             site.server.start()
             site.check_versions_kept("run.h5")
-        wait_until(lambda: not segments(site, "run.h5"), "nothing is archived", 60)
+        assert half_done, "no kill met the server at work"
+        site.cli("archive", "run.h5").ok()
+        assert not segments(site, "run.h5") and not list(archive.rglob("*.new"))
         site.check_kept()
         assert site.cli("verify", "run.h5").ok()
-        assert not list(archive.rglob("*.new"))
+
+
+def test_a_directory_that_hangs_holds_few_readers_and_no_stop(tmp_path, archive):
+    with site_with(tmp_path, f"dir:{archive}", **ONCE, stop_timeout="2s") as site:
+        write(site, "run.h5", 0, 10)
+        site.keep("run.h5")
+        site.cli("archive", "run.h5").ok()
+        site.server.stop()
+        site.server.start()  # It has no block of an object in memory.
+        with mounts.hanging(archive):
+            waiting = [Process([paths.BIN / "h5mirror", "--server", site.address, "export", "run.h5@1",
+                                tmp_path / f"out-{number}"], site.logs, env=site.plain_env(), name=f"export-{number}")
+                       for number in range(12)]
+            site.beside.extend(waiting)
+            wait_until(lambda: sum(not each.running() for each in waiting) >= 4, "all readers wait for it", 60)
+            assert {each.wait(1).code for each in waiting if not each.running()} == {4}
+            assert any(each.running() for each in waiting), "nobody waited for the archive"
+            write(site, "run.h5", 10, 12)
+            assert site.export("run.h5", 12).read_bytes() == site.head("run.h5").read_bytes()
+            began = time.monotonic()
+            site.server.process.signal(signal.SIGTERM)
+            assert site.server.process.wait(30).code == 7
+            assert time.monotonic() - began < 20
+        site.server.start()
+        site.check_kept()
 
 
 def test_a_stop_does_not_wait_for_the_archive(tmp_path, archive):

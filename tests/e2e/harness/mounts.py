@@ -1,8 +1,10 @@
 """Small and read-only filesystems, made with mount(8); tests skip where that is not permitted."""
 
 import contextlib
+import ctypes
 import os
 import shlex
+import struct
 import subprocess
 from pathlib import Path
 
@@ -37,6 +39,27 @@ def read_only(directory: Path):
         yield
     finally:
         subprocess.run(["umount", "-l", str(directory)], check=True, timeout=20)
+
+
+@contextlib.contextmanager
+def hanging(directory: Path):
+    """All calls of what is below `directory` hang, until their process is killed."""
+    if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
+        pytest.skip("a file system that hangs wants root and FUSE")
+    device = os.open("/dev/fuse", os.O_RDWR)
+    try:
+        options = f"fd={device},rootmode=40000,user_id=0,group_id=0".encode()
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.mount(b"hangs", os.fsencode(directory), b"fuse", 0, options) != 0:
+            pytest.skip(f"FUSE is not permitted here: {os.strerror(ctypes.get_errno())}")
+        # The kernel's greeting is answered, as in linux/fuse.h, and nothing after it.
+        greeting = os.read(device, 1 << 18)
+        unique = struct.unpack_from("=Q", greeting, 8)[0]
+        os.write(device, struct.pack("=IiQIIIIHHII36x", 80, 0, unique, 7, 23, 4096, 0, 1, 1, 4096, 1))
+        yield
+    finally:
+        os.close(device)  # What hangs fails now.
+        subprocess.run(["umount", "-l", str(directory)], check=False, timeout=20)
 
 
 def _private(mount: str) -> list:
