@@ -1,6 +1,7 @@
 #include "server/cluster/cluster_service.h"
 
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -66,12 +67,19 @@ absl::StatusOr<cluster::DrainWish> WishOf(v1::DrainKind kind) {
 grpc::Status ClusterService::Operate(
     const grpc::ServerContext& context, const char* method, std::string shown,
     absl::FunctionRef<absl::Status(ClusterOperations&, const Principal&)> body) {
-  Needs needs = AnyFile(Right::kOperate);
+  std::vector<Right> rights = {Right::kOperate};
   // Agents have the right to operate, so that they may ask about their readers.
-  if (!shown.empty()) needs.push_back({Right::kDelete, ""});
+  if (!shown.empty()) rights.push_back(Right::kDelete);
+  Needs needs;
+  for (const Right right : rights) needs.push_back({right, ""});
   needs[0].shown = std::move(shown);
   return RunCall(environment_, context, method, std::move(needs),
                  [&](const Principal& principal) -> absl::Status {
+                   const Authenticator& authenticator = environment_.authenticator;
+                   // A server has files of everybody: a right to some of them is not enough.
+                   for (const Right right : rights) {
+                     H5M_RETURN_IF_ERROR(authenticator.CheckAllFiles(principal, right));
+                   }
                    if (cluster_ != nullptr) return body(*cluster_, principal);
                    return absl::FailedPreconditionError(
                        "this server is in no cluster: its configuration has no [cluster] table");
