@@ -27,9 +27,10 @@ absl::StatusOr<ClusterOperations::State> Cluster::Look() {
   return state;
 }
 
-std::map<std::string, cluster::Route> Cluster::RoutesBelow(std::string_view directory) {
+absl::StatusOr<std::map<std::string, cluster::Route>> Cluster::RoutesBelow(
+    std::string_view directory) {
   cluster::Node* const node = joined_;
-  if (node == nullptr) return {};
+  if (node == nullptr || !node->cells().has_looked()) return NotJoined();
   return node->cells().RoutesBelow(directory);
 }
 

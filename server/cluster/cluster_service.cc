@@ -89,16 +89,22 @@ grpc::Status ClusterService::Operate(
 grpc::Status ClusterService::ListCells(grpc::ServerContext* context,
                                        const v1::ListCellsRequest* request,
                                        v1::ListCellsResponse* response) {
-  return RunCall(environment_, *context, "ListCells", AnyFile(Right::kRead), [&](const Principal&) {
-    if (cluster_ == nullptr) return absl::OkStatus();
-    for (auto& [directory, route] : cluster_->RoutesBelow(request->directory())) {
-      v1::ServedCell& cell = *response->add_cells();
-      cell.set_directory(directory);
-      cell.set_address(route.listen);
-      cell.set_is_here(route.kind == cluster::RouteKind::kServe);
-    }
-    return absl::OkStatus();
-  });
+  return RunCall(environment_, *context, "ListCells", AnyFile(Right::kRead),
+                 [&](const Principal& principal) -> absl::Status {
+                   if (cluster_ == nullptr) return absl::OkStatus();
+                   const std::string& below = request->directory();
+                   H5M_ASSIGN_OR_RETURN(const auto routes, cluster_->RoutesBelow(below));
+                   for (const auto& [directory, route] : routes) {
+                     // Its name, and the server's address, are nothing to others.
+                     const std::string& asked = below.size() > directory.size() ? below : directory;
+                     if (!environment_.authenticator.MayBelow(principal, asked)) continue;
+                     v1::ServedCell& cell = *response->add_cells();
+                     cell.set_directory(directory);
+                     cell.set_address(route.listen);
+                     cell.set_is_here(route.kind == cluster::RouteKind::kServe);
+                   }
+                   return absl::OkStatus();
+                 });
 }
 
 grpc::Status ClusterService::GetCluster(grpc::ServerContext* context,

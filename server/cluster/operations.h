@@ -35,8 +35,9 @@ class ClusterOperations {
 
   // The registry as it is. Waits for it.
   virtual absl::StatusOr<State> Look() = 0;
-  // cluster::Cells::RoutesBelow(): by memory.
-  virtual std::map<std::string, cluster::Route> RoutesBelow(std::string_view directory) = 0;
+  // cluster::Cells::RoutesBelow(): by memory. kUnavailable: before the first look at the registry.
+  virtual absl::StatusOr<std::map<std::string, cluster::Route>> RoutesBelow(
+      std::string_view directory) = 0;
   // cluster::AskToMove().
   virtual absl::StatusOr<uint64_t> Move(const std::string& cell, const std::string& to) = 0;
   // cluster::AskToDrain().
