@@ -136,12 +136,13 @@ absl::Status GuardedFile::ReadNewest(store::Token token, uint64_t offset, absl::
 absl::StatusOr<store::CutNumber> GuardedFile::Cut(
     store::Token token, store::CutRequest request,
     std::function<void(absl::StatusOr<store::DurableCut>)> on_durable) {
-  // Errors pass the queue too: answers come in the order of the cuts.
-  auto ask = [cell = cell_, on_durable = std::move(on_durable)](
+  // Errors pass the queue too: answers come in the order of the cuts. A thread of the store calls
+  // this. It must not hold the cell: the end of its last holder waits for the store's threads, and
+  // so the cell is there.
+  auto ask = [cell = cell_.get(), on_durable = std::move(on_durable)](
                  absl::StatusOr<store::DurableCut> durable) mutable {
-    OpenCell& owned = *cell;
-    owned.acks().Put(owned.cell(), owned.epoch(),
-                     [cell, durable = std::move(durable),
+    cell->acks().Put(cell->cell(), cell->epoch(),
+                     [durable = std::move(durable),
                       on_durable = std::move(on_durable)](const absl::Status& status) mutable {
                        if (durable.ok() && !status.ok()) durable = status;
                        if (on_durable != nullptr) on_durable(std::move(durable));
