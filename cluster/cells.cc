@@ -14,6 +14,7 @@ void Cells::SetOwnEpoch(uint64_t epoch) {
 
 void Cells::Update(const ClusterView& view) {
   absl::MutexLock lock(&mutex_);
+  has_looked_ = true;
   for (const auto& [id, server] : view.servers) {
     // Of changes that others make, which keep the seq, each leads to a later state.
     const auto age = [](const ServerRecord& each) {

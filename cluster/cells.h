@@ -53,6 +53,12 @@ class Cells {
   // directory.
   std::map<std::string, Route> RoutesBelow(std::string_view directory) const;
 
+  // Whether a look at the registry has been told: until then, no cell is known.
+  bool has_looked() const {
+    absl::MutexLock lock(&mutex_);
+    return has_looked_;
+  }
+
  private:
   Route RouteOf(const CellRecord& record, uint64_t seen_epoch) const
       ABSL_SHARED_LOCKS_REQUIRED(mutex_);
@@ -60,6 +66,7 @@ class Cells {
   const std::string self_id_;
   mutable absl::Mutex mutex_;
   uint64_t own_epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool has_looked_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, ServerRecord> servers_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, CellRecord, std::less<>> cells_ ABSL_GUARDED_BY(mutex_);
 };

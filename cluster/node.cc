@@ -13,6 +13,12 @@ namespace {
 // Beats of another process under this ID before it counts as one that runs. The earlier life of a
 // server may still be on its way out.
 constexpr int kRivalBeatsMax = 10;
+// Own beats over which the beat of a server that is evicted without force must stand still.
+constexpr uint64_t kEvictBeats = 2;
+// After so many beats without a look at the registry, its last look says nothing about others.
+constexpr int kLooksLateAfter = 3;
+// Of the times between tries to hand a cell over, which double.
+constexpr int kRetireBackOffMax = 8;
 
 }  // namespace
 
@@ -57,11 +63,22 @@ NodeCounts Node::counts() const {
   return counts_;
 }
 
-std::map<std::string, absl::Duration> Node::BeatAges() const {
+std::map<std::string, absl::Duration> Node::BeatAges(const ClusterView& view) const {
   const absl::Duration now = clock_.Monotonic();
   absl::MutexLock lock(&mutex_);
+  const bool looks = now - looked_at_ <= kLooksLateAfter * timing_.beat_every;
   std::map<std::string, absl::Duration> ages;
-  for (const auto& [id, at] : beats_at_) ages[id] = now - at;
+  for (const auto& [id, server] : view.servers) {
+    const auto seen = beats_seen_.find(id);
+    const auto beat = view.beats.find(id);
+    if (seen == beats_seen_.end() || beat == view.beats.end()) continue;
+    const bool is_same = seen->second.epoch == server.epoch && seen->second.beat == beat->second;
+    if (is_same) {
+      ages[id] = now - seen->second.at;
+    } else if (looks) {
+      ages[id] = absl::ZeroDuration();
+    }
+  }
   return ages;
 }
 
@@ -80,9 +97,15 @@ void Node::Drain() {
   wants_drain_ = true;
 }
 
-void Node::Evict(const std::string& id) {
+void Node::Evict(const ClusterView& view, const std::string& id, Eviction kind) {
+  const ServerRecord* const server = view.FindServer(id);
+  if (server == nullptr) return;
+  const auto beat = view.beats.find(id);
+  const WantedEviction wanted = {server->epoch, kind,
+                                 beat == view.beats.end() ? BeatRecord() : beat->second,
+                                 member_.own_beats()};
   absl::MutexLock lock(&mutex_);
-  evictions_.insert(id);
+  evictions_[id] = wanted;
 }
 
 void Node::Beat() {
@@ -156,7 +179,8 @@ void Node::StepJoined(ClusterView& view) {
     GiveUp(view, silent, "is silent");
     GiveUp(view, TakeEvictions(view), "is evicted");
     FenceDead(view);
-    if (!stands_aside_) Claim(view);
+    // The last server takes what is nobody's, whatever was wanted of it.
+    if (!stands_aside_ || !HasOtherUp(view)) Claim(view);
   }
   Tend(view);
   if (wants_drain()) return EndDrain(view);
@@ -185,7 +209,7 @@ bool Node::TakeWish(const ClusterView& view) {
 }
 
 void Node::NoteBeats(const ClusterView& view) {
-  std::map<std::string, absl::Duration> seen = watcher_.SeenAt();
+  std::map<std::string, SeenBeat> seen = watcher_.SeenBeats();
   uint64_t owned = 0;
   bool has_cell = false;
   for (const auto& [cell, record] : view.cells) {
@@ -195,7 +219,8 @@ void Node::NoteBeats(const ClusterView& view) {
   }
   {
     absl::MutexLock lock(&mutex_);
-    beats_at_.swap(seen);
+    beats_seen_.swap(seen);
+    looked_at_ = clock_.Monotonic();
     counts_.cells_owned = owned;
   }
   if (!stands_aside_ || has_cell || std::exchange(is_drained_, true)) return;
@@ -222,12 +247,36 @@ bool Node::SetServer(ClusterView& view, const std::string& id, ServerState state
 }
 
 std::vector<std::string> Node::TakeEvictions(const ClusterView& view) {
-  absl::MutexLock lock(&mutex_);
-  std::erase_if(evictions_, [&view](const std::string& id) {
-    const ServerRecord* const server = view.FindServer(id);
-    return server == nullptr || !IsAlive(server->state);
-  });
-  return {evictions_.begin(), evictions_.end()};
+  const OwnBeats own = member_.own_beats();
+  std::vector<std::string> ready;
+  std::vector<std::string> spared;
+  {
+    absl::MutexLock lock(&mutex_);
+    for (auto each = evictions_.begin(); each != evictions_.end();) {
+      auto& [id, wanted] = *each;
+      const ServerRecord* const server = view.FindServer(id);
+      const auto beat = view.beats.find(id);
+      // The life that the operator saw is over.
+      bool is_over = server == nullptr || server->epoch != wanted.epoch || !IsAlive(server->state);
+      if (!is_over && wanted.kind == Eviction::kIfSilent) {
+        const bool beats = beat != view.beats.end() && beat->second != wanted.beat;
+        if (beats) spared.push_back(id);
+        is_over = beats;
+      }
+      if (is_over) {
+        each = evictions_.erase(each);
+        continue;
+      }
+      if (wanted.since.failed != own.failed) wanted.since = own;
+      if (wanted.kind == Eviction::kForced ||
+          own.succeeded - wanted.since.succeeded >= kEvictBeats) {
+        ready.push_back(id);
+      }
+      ++each;
+    }
+  }
+  for (const std::string& id : spared) Note(StrCat("the server ", id, " beats: it is not evicted"));
+  return ready;
 }
 
 void Node::GiveUp(ClusterView& view, const std::vector<std::string>& ids, std::string_view why) {
@@ -426,9 +475,13 @@ bool Node::IsToGive(const ClusterView& view, const std::string& cell) const {
   const std::string& self = member_.identity().id;
   if (const std::string to = view.MovesTo(cell); !to.empty() && to != self) return true;
   // A cell that nobody could take stays.
-  return stands_aside_ && std::any_of(view.servers.begin(), view.servers.end(), [&](const auto& s) {
-           return s.first != self && s.second.state == ServerState::kUp;
-         });
+  return stands_aside_ && HasOtherUp(view);
+}
+
+bool Node::HasOtherUp(const ClusterView& view) const {
+  return std::any_of(view.servers.begin(), view.servers.end(), [this](const auto& each) {
+    return each.first != member_.identity().id && each.second.state == ServerState::kUp;
+  });
 }
 
 bool Node::IsGivingAnother(const std::string& cell) const {
@@ -442,6 +495,11 @@ bool Node::TendServed(ClusterView& view, const std::string& cell, CellRecord rec
   if (held.stage == Stage::kFailed) {  // Of a Retire().
     Note(StrCat("the cell \"", cell, "\" stays for now: ", ToStd(held.error.message())));
     held.stage = Stage::kOpened;
+    held.retire_wait =
+        held.retire_wait == absl::ZeroDuration()
+            ? timing_.reopen_after
+            : std::min(2 * held.retire_wait, kRetireBackOffMax * timing_.reopen_after);
+    held.retire_at = clock_.Monotonic() + held.retire_wait;
     return false;
   }
   if (held.stage == Stage::kRetiring) return false;
@@ -452,7 +510,8 @@ bool Node::TendServed(ClusterView& view, const std::string& cell, CellRecord rec
   // At the end of the process the calls have ended before.
   if (held.stage == Stage::kOpened && !wants_drain()) {
     guard_.Add(cell, record.epoch);
-    if (IsGivingAnother(cell)) return false;
+    // Each try ends its sessions. Those that do not end must not cost all the others one a beat.
+    if (clock_.Monotonic() < held.retire_at || IsGivingAnother(cell)) return false;
     held.stage = Stage::kRetiring;
     host_.Retire(cell, record.epoch, Then(cell, record.epoch, Stage::kRetired));
     return true;
@@ -491,7 +550,7 @@ bool Node::TendCell(ClusterView& view, const std::string& cell, const CellRecord
     return false;
   }
   Held& held = held_[cell];
-  if (held.epoch != record.epoch) held = {record.epoch, Stage::kNone, absl::OkStatus()};
+  if (held.epoch != record.epoch) held = {.epoch = record.epoch};
   TakeResults();
   switch (record.state) {
     case CellState::kOpening:

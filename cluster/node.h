@@ -133,9 +133,12 @@ class Node {
 
   // Begins to give all cells away. The phase is gone when that is done.
   void Drain();
-  // Gives a server up at the next Step(), though it may not be silent. Nothing, where it is over by
-  // then.
-  void Evict(const std::string& id);
+  // Gives the present life of a server in `view` up, though it may not be silent yet. With kForced
+  // at the next Step(), though its beats go on. Else after some more beats of this one that
+  // succeed, if the other one's has not changed since `view`: a late look of this server, or a
+  // registry that was away, evicts nobody. Nothing, where that life is over by then.
+  enum class Eviction : uint8_t { kIfSilent, kForced };
+  void Evict(const ClusterView& view, const std::string& id, Eviction kind);
   // Ends at once, for a reason of the server's own (it is fenced, a disk fails). Others will fence
   // it.
   void End(const absl::Status& why);
@@ -152,9 +155,10 @@ class Node {
 
   NodePhase phase() const;
   NodeCounts counts() const;
-  // By ID, of the other servers that are alive: how long their beats have not changed, as this one
-  // has seen it.
-  std::map<std::string, absl::Duration> BeatAges() const;
+  // By ID, of the other servers of `view`, which was just read: how long their beats have not
+  // changed, as this one has seen it. Not of those for which that is not known: this server has
+  // not looked for some beats, and the beat has changed since, or it does not know the server yet.
+  std::map<std::string, absl::Duration> BeatAges(const ClusterView& view) const;
   // The time since the last beat of its own that succeeded; InfiniteDuration: there was none.
   absl::Duration OwnBeatAge() const { return guard_.BeatAge(); }
   // To be asked before each answer.
@@ -180,7 +184,10 @@ class Node {
   struct Held {
     uint64_t epoch = 0;
     Stage stage = Stage::kNone;
-    absl::Status error;  // of kFailed
+    absl::Status error = {};  // of kFailed
+    // After a Retire() that failed: the next one is not before that, by the clock's Monotonic().
+    absl::Duration retire_at = -absl::InfiniteDuration();
+    absl::Duration retire_wait = absl::ZeroDuration();  // the last one
   };
   // Opens and closes that have ended, told by any thread.
   struct Results {
@@ -203,6 +210,7 @@ class Node {
   // Takes what an operator wants of this server. False: not yet.
   bool TakeWish(const ClusterView& view);
   void NoteBeats(const ClusterView& view);
+  // Those that are to be given up now.
   std::vector<std::string> TakeEvictions(const ClusterView& view);
   void GiveUp(ClusterView& view, const std::vector<std::string>& ids, std::string_view why);
   void FenceDead(ClusterView& view);
@@ -215,6 +223,7 @@ class Node {
   // Whether a cell of this server is to be another's.
   bool IsToGive(const ClusterView& view, const std::string& cell) const;
   bool IsGivingAnother(const std::string& cell) const;
+  bool HasOtherUp(const ClusterView& view) const;
   void TellServed(const std::string& cell);
   void TellGiven(const std::string& cell);
   void EndDrain(const ClusterView& view);
@@ -271,9 +280,17 @@ class Node {
   mutable absl::Mutex mutex_;
   NodePhase phase_ ABSL_GUARDED_BY(mutex_) = NodePhase::kStarting;
   bool wants_drain_ ABSL_GUARDED_BY(mutex_) = false;
-  std::set<std::string> evictions_ ABSL_GUARDED_BY(mutex_);  // IDs
+  // The life of a server that an operator wants to be given up.
+  struct WantedEviction {
+    uint64_t epoch = 0;
+    Eviction kind = Eviction::kIfSilent;
+    BeatRecord beat;
+    OwnBeats since;  // of this server
+  };
+  std::map<std::string, WantedEviction> evictions_ ABSL_GUARDED_BY(mutex_);  // by ID
   NodeCounts counts_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, absl::Duration> beats_at_ ABSL_GUARDED_BY(mutex_);  // by ID: seen first
+  std::map<std::string, SeenBeat> beats_seen_ ABSL_GUARDED_BY(mutex_);  // by ID
+  absl::Duration looked_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };
 
 }  // namespace h5mirror::cluster

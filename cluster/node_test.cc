@@ -407,9 +407,30 @@ TEST_F(NodeTest, ACellWhoseSessionsDoNotEndIsServedOn) {
   EXPECT_EQ(Cell("x").state, CellState::kServed);
   EXPECT_TRUE(a->node_.guard().BeforeAck("x", 1).ok());
   EXPECT_THAT(a->gone_, IsEmpty());
+  Run(33, {a.get(), b.get()});
+  EXPECT_THAT(a->host_.calls(),
+              ElementsAre("open x@1 clean", "retire x@1", "retire x@1", "retire x@1"))
+      << "after 10 s, and 20 s more";
   a->host_.SetRetireResult(absl::OkStatus());
-  Run(4, {a.get(), b.get()});
+  Run(42, {a.get(), b.get()});
   EXPECT_EQ(Cell("x").owner, "b");
+}
+
+TEST_F(NodeTest, AMoveWhoseTargetStartsAgainIsOver) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  Run(2, {a.get(), b.get()});
+  a->host_.SetRetireResult(absl::UnavailableError("3 sessions have not ended"));
+  ASSERT_TRUE(AskToMove(registry_, "x", "b").ok());
+  Run(2, {a.get(), b.get()});
+  b->node_.Drain();
+  Run(2, {a.get(), b.get()});
+  ASSERT_EQ(StateOf("b"), ServerState::kGone);
+  auto again = Make("b", "b-2");
+  a->host_.SetRetireResult(absl::OkStatus());
+  Run(60, {a.get(), again.get()});
+  EXPECT_EQ(Cell("x").owner, "a");
+  EXPECT_EQ(Cell("x").epoch, 1u);
 }
 
 TEST_F(NodeTest, ADrainedServerRunsOnWithoutCells) {
@@ -452,8 +473,15 @@ TEST_F(NodeTest, ADrainedServerKeepsWhatNobodyCouldTake) {
   // It is found to be lost.
   Run(10, {a.get()});
   EXPECT_EQ(StateOf("b"), ServerState::kFenced);
-  const std::string owner = Cell("x").owner;
-  EXPECT_TRUE(owner == "a" || Cell("x").state == CellState::kFree);
+  EXPECT_EQ(Cell("x").owner, "a");
+  EXPECT_EQ(Cell("x").state, CellState::kServed);
+  EXPECT_TRUE(a->node_.guard().Check("x", Cell("x").epoch).ok());
+  EXPECT_EQ(StateOf("a"), ServerState::kDraining);
+  // It gives the cell away as soon as another one could take it.
+  auto c = Make("c", "c-1");
+  Run(5, {a.get(), c.get()});
+  EXPECT_EQ(Cell("x").owner, "c");
+  EXPECT_EQ(Cell("x").state, CellState::kServed);
 }
 
 TEST_F(NodeTest, AServerThatIsToEndIsToldOnce) {
@@ -473,9 +501,9 @@ TEST_F(NodeTest, AnEvictedServerIsFencedThoughItBeats) {
   auto a = MakeOwner();
   auto b = Make("b", "b-1");
   Run(2, {a.get(), b.get()});
-  EXPECT_LE(b->node_.BeatAges()["a"], absl::Seconds(1));
-  b->node_.Evict("a");
-  b->node_.Evict("nobody");
+  EXPECT_LE(b->node_.BeatAges(View())["a"], absl::Seconds(1));
+  b->node_.Evict(View(), "a", Node::Eviction::kForced);
+  b->node_.Evict(View(), "nobody", Node::Eviction::kForced);
   Run(1, {b.get()});
   EXPECT_EQ(StateOf("a"), ServerState::kFenced);
   EXPECT_THAT(b->fencer_.calls(), ElementsAre("a-1"));
@@ -489,6 +517,54 @@ TEST_F(NodeTest, AnEvictedServerIsFencedThoughItBeats) {
   EXPECT_EQ(b->node_.counts().takeovers, 1u);
   EXPECT_EQ(b->node_.counts().fenced, 1u);
   EXPECT_LE(b->node_.counts().takeover_time, absl::Seconds(4));
+}
+
+TEST_F(NodeTest, AnEvictionWithoutForceSparesAServerThatBeats) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  Run(2, {a.get(), b.get()});
+  // b's looks are late, and a's beats go on meanwhile.
+  for (int i = 0; i < 60; ++i) {
+    clock_.Advance(absl::Seconds(1));
+    a->Turn();
+    b->node_.Beat();
+  }
+  EXPECT_EQ(b->node_.BeatAges(View()).count("a"), 0u) << "not known";
+  b->node_.Evict(View(), "a", Node::Eviction::kIfSilent);
+  Run(10, {a.get(), b.get()});
+  EXPECT_EQ(StateOf("a"), ServerState::kUp);
+  EXPECT_THAT(b->fencer_.calls(), IsEmpty());
+}
+
+TEST_F(NodeTest, AnEvictionWithoutForceWaitsForSomeOwnBeats) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  Run(2, {a.get(), b.get()});
+  Run(2, {b.get()});
+  EXPECT_GE(b->node_.BeatAges(View())["a"], absl::Seconds(2));
+  b->node_.Evict(View(), "a", Node::Eviction::kIfSilent);
+  Run(1, {b.get()});
+  EXPECT_EQ(StateOf("a"), ServerState::kUp);
+  Run(1, {b.get()});
+  EXPECT_EQ(StateOf("a"), ServerState::kFenced);
+  EXPECT_EQ(b->CountOf(NodeEvent::Kind::kEvicted), 1);
+}
+
+TEST_F(NodeTest, AnEvictionIsForTheLifeThatWasSeen) {
+  auto a = MakeOwner();
+  auto b = Make("b", "b-1");
+  Run(2, {a.get(), b.get()});
+  const ClusterView seen = View();
+  a->node_.Drain();
+  Run(2, {a.get(), b.get()});
+  ASSERT_EQ(StateOf("a"), ServerState::kGone);
+  auto again = Make("a", "a-2");
+  Run(1, {again.get()});
+  ASSERT_EQ(View().servers["a"].epoch, 2u);
+  b->node_.Evict(seen, "a", Node::Eviction::kForced);
+  Run(5, {b.get(), again.get()});
+  EXPECT_EQ(StateOf("a"), ServerState::kUp);
+  EXPECT_THAT(b->fencer_.calls(), IsEmpty());
 }
 
 TEST_F(NodeTest, ATakeoverThatSucceedsAtTheSecondTryIsOne) {

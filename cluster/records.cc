@@ -171,7 +171,9 @@ std::string Encode(const DrainRecord& record) {
 }
 
 std::string Encode(const MoveRecord& record) {
-  return Dump({{"to", record.to}, {"epoch", record.epoch}});
+  Json json = {{"to", record.to}, {"epoch", record.epoch}};
+  if (record.to_epoch != 0) json["to_epoch"] = record.to_epoch;
+  return Dump(json);
 }
 
 absl::StatusOr<ServerRecord> DecodeServer(std::string_view text) {
@@ -225,6 +227,7 @@ absl::StatusOr<MoveRecord> DecodeMove(std::string_view text) {
   MoveRecord record;
   fields.Take("to", &record.to);
   fields.Take("epoch", &record.epoch);
+  if (fields.Has("to_epoch")) fields.Take("to_epoch", &record.to_epoch);
   H5M_RETURN_IF_ERROR(fields.status());
   return record;
 }
@@ -257,8 +260,10 @@ std::string ClusterView::MovesTo(const std::string& cell) const {
   const CellRecord* const record = FindCell(cell);
   const auto found = moves.find(cell);
   if (record == nullptr || found == moves.end() || found->second.epoch != record->epoch) return "";
-  const ServerRecord* const to = FindServer(found->second.to);
-  return to != nullptr && to->state == ServerState::kUp ? found->second.to : "";
+  const MoveRecord& move = found->second;
+  const ServerRecord* const to = FindServer(move.to);
+  const bool is_its_life = to != nullptr && (move.to_epoch == 0 || move.to_epoch == to->epoch);
+  return is_its_life && to->state == ServerState::kUp ? move.to : "";
 }
 
 absl::StatusOr<ClusterView> DecodeView(RegistryView texts) {

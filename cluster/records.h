@@ -85,10 +85,12 @@ struct DrainRecord {
   bool operator==(const DrainRecord&) const = default;
 };
 
-// The server that an operator wants for a cell. It is over when the cell's epoch is another one.
+// The server that an operator wants for a cell. It is over when the epoch of the cell, or of the
+// server, is another one.
 struct MoveRecord {
-  std::string to;      // the ID of a server
-  uint64_t epoch = 0;  // of the cell
+  std::string to;         // the ID of a server
+  uint64_t epoch = 0;     // of the cell
+  uint64_t to_epoch = 0;  // of the server; 0: any, as older releases wrote it
 
   bool operator==(const MoveRecord&) const = default;
 };

@@ -4,10 +4,10 @@
 
 namespace h5mirror::cluster {
 
-std::map<std::string, absl::Duration> Watcher::SeenAt() const {
-  std::map<std::string, absl::Duration> at;
-  for (const auto& [id, seen] : seen_) at[id] = seen.at;
-  return at;
+std::map<std::string, SeenBeat> Watcher::SeenBeats() const {
+  std::map<std::string, SeenBeat> beats;
+  for (const auto& [id, seen] : seen_) beats[id] = {seen.epoch, seen.beat, seen.at};
+  return beats;
 }
 
 bool Watcher::IsSilent(const Seen& now, Seen& seen) const {

@@ -20,6 +20,13 @@ struct OwnBeats {
   uint64_t failed = 0;
 };
 
+// A beat of another server.
+struct SeenBeat {
+  uint64_t epoch = 0;  // of the server
+  BeatRecord beat;
+  absl::Duration at;  // seen first, by the clock's Monotonic()
+};
+
 // Others' clocks are never read: a beat is a number that changes or does not, and time is this
 // server's monotonic clock. A beat of this server that fails starts each count again, so that an
 // outage of the registry makes nobody look silent.
@@ -34,8 +41,8 @@ class Watcher {
   // their records and silent. `self` is not judged; empty: there is none.
   std::vector<std::string> Observe(const ClusterView& view, const std::string& self,
                                    const OwnBeats& own);
-  // When the present beat of each other server was seen first, by the clock's Monotonic(). By ID.
-  std::map<std::string, absl::Duration> SeenAt() const;
+  // The beats of the other servers, as the last look showed them. By ID.
+  std::map<std::string, SeenBeat> SeenBeats() const;
   // Begins all counts again.
   void Forget() { seen_.clear(); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -52,12 +53,13 @@ absl::Status MoveOnce(Registry& registry, const std::string& cell, const std::st
     return absl::FailedPreconditionError(StrCat("nobody serves the cell \"", cell,
                                                 "\" at the moment: ask again when somebody does"));
   }
-  *epoch = record.owner == to ? 0 : record.epoch;
-  if (record.owner == to) return absl::OkStatus();
+  const bool is_there = record.owner == to;
+  *epoch = is_there ? 0 : record.epoch;
   const std::string name = MoveName(cell);
-  const std::string text = Encode(MoveRecord{to, record.epoch});
+  const std::string text = Encode(MoveRecord{to, record.epoch, server.epoch});
   const auto found = TextOf(view.texts, name);
-  if (found == text) return absl::OkStatus();
+  // Where it is there, an earlier wish for another server must not take it away later.
+  if (found == text || (is_there && !found.has_value())) return absl::OkStatus();
   return registry.CompareAndSet(
       {{CellName(cell), TextOf(view.texts, CellName(cell))}, {name, found}}, {{name, text}});
 }
@@ -69,20 +71,27 @@ absl::Status DrainOnce(Registry& registry, const std::string& id, DrainWish wish
     return absl::FailedPreconditionError(
         StrCat("the server ", id, " is ", NameOf(server.state), ": it serves no cell"));
   }
-  const bool has_other =
-      std::any_of(view.servers.begin(), view.servers.end(), [&id](const auto& each) {
-        return each.first != id && each.second.state == ServerState::kUp;
-      });
-  if (wish != DrainWish::kNone && !has_other) {
+  const auto other = std::find_if(view.servers.begin(), view.servers.end(), [&](const auto& each) {
+    return each.first != id && each.second.state == ServerState::kUp &&
+           view.WishFor(each.first) == DrainWish::kNone;
+  });
+  if (wish != DrainWish::kNone && other == view.servers.end()) {
     return absl::FailedPreconditionError(
-        StrCat("no other server than ", id, " is up: nobody could take its cells"));
+        StrCat("no other server than ", id, " is up and takes cells: nobody could take its cells"));
   }
   const std::string name = DrainName(id);
   const std::string text = Encode(DrainRecord{server.epoch, wish});
   const auto found = TextOf(view.texts, name);
   if (found == text || (!found.has_value() && wish == DrainWish::kNone)) return absl::OkStatus();
   // Of this life: its record may change meanwhile, and its epoch counts.
-  return registry.CompareAndSet({{name, found}}, {{name, text}});
+  std::vector<Expectation> expected = {{name, found}};
+  if (wish != DrainWish::kNone) {
+    // Of two drains at once, one would leave no server for the other one's cells.
+    for (const std::string& each : {ServerName(other->first), DrainName(other->first)}) {
+      expected.push_back({each, TextOf(view.texts, each)});
+    }
+  }
+  return registry.CompareAndSet(expected, {{name, text}});
 }
 
 }  // namespace

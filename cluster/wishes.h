@@ -17,8 +17,8 @@ namespace h5mirror::cluster {
 absl::StatusOr<ClusterView> ReadCluster(Registry& registry);
 
 // Wants `cell` to be handed over to the server `to`. Returns the cell's epoch, which rises when
-// that has taken it; 0: it is there. Errors: kNotFound            no such cell or server; the
-// message names those that there are.
+// that has taken it; 0: it is there, and no earlier wish takes it away. Errors: kNotFound no such
+// cell or server; the message names those that there are.
 //         kFailedPrecondition  the server is not up, or nobody serves the cell at the moment.
 //         kUnavailable         unknown; may be repeated.
 absl::StatusOr<uint64_t> AskToMove(Registry& registry, const std::string& cell,
@@ -26,8 +26,8 @@ absl::StatusOr<uint64_t> AskToMove(Registry& registry, const std::string& cell,
 
 // Wants a server to hand its cells over, or to take cells again.
 // Errors: kNotFound            no such server; the message names those that there are.
-//         kFailedPrecondition  it is neither up nor draining; or no other one is up, and so nobody
-//                              could take its cells.
+//         kFailedPrecondition  it is neither up nor draining; or no other one is up that nobody
+//                              wants to drain, and so nobody could take its cells.
 //         kUnavailable         unknown; may be repeated.
 absl::Status AskToDrain(Registry& registry, const std::string& id, DrainWish wish);
 

@@ -1,6 +1,7 @@
 #include "cluster/wishes.h"
 
 #include "cluster/claims.h"
+#include "cluster/testing/failing_registry.h"
 #include "cluster/testing/memory_registry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -39,10 +40,25 @@ TEST_F(WishesTest, AMoveIsWantedAtTheCellsEpoch) {
   EXPECT_EQ(AskToMove(registry_, "x", "b").value(), 7u) << "again";
   EXPECT_EQ(View().MovesTo("x"), "b");
   EXPECT_EQ(AskToMove(registry_, "x", "a").value(), 0u) << "it is there";
+  EXPECT_EQ(View().MovesTo("x"), "a") << "the earlier wish is over";
+  EXPECT_EQ(AskToMove(registry_, "x", "b").value(), 7u);
   CellRecord taken = View().cells["x"];
   ++taken.epoch;
   SetCell(taken);
   EXPECT_EQ(View().MovesTo("x"), "") << "the wish is over";
+}
+
+TEST_F(WishesTest, AMoveIsForOneLifeOfItsTarget) {
+  ASSERT_TRUE(AskToMove(registry_, "x", "b").ok());
+  EXPECT_EQ(View().moves["x"].to_epoch, 3u);
+  const ServerRecord next = {4, ServerState::kUp, "b:5", "b-4", {}};
+  ASSERT_TRUE(registry_.CompareAndSet({}, {{ServerName("b"), Encode(next)}}).ok());
+  EXPECT_EQ(View().MovesTo("x"), "");
+  // The text of an older release.
+  const std::string old = R"({"epoch":7,"to":"b"})";
+  ASSERT_TRUE(registry_.CompareAndSet({}, {{MoveName("x"), old}}).ok());
+  EXPECT_EQ(View().MovesTo("x"), "b");
+  EXPECT_EQ(Encode(View().moves["x"]), old);
 }
 
 TEST_F(WishesTest, AMoveNamesWhatThereIs) {
@@ -87,6 +103,23 @@ TEST_F(WishesTest, TheLastServerIsNotDrained) {
   EXPECT_THAT(std::string(last.message()), HasSubstr("nobody could take its cells"));
   EXPECT_TRUE(absl::IsFailedPrecondition(AskToDrain(registry_, "b", DrainWish::kStay)));
   EXPECT_TRUE(AskToDrain(registry_, "a", DrainWish::kNone).ok());
+}
+
+// Neither has taken its own wish yet, so both are up.
+TEST_F(WishesTest, AServerThatIsToBeDrainedTakesNoCells) {
+  ASSERT_TRUE(AskToDrain(registry_, "a", DrainWish::kStay).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(AskToDrain(registry_, "b", DrainWish::kStay)));
+  ASSERT_TRUE(AskToDrain(registry_, "a", DrainWish::kNone).ok());
+  EXPECT_TRUE(AskToDrain(registry_, "b", DrainWish::kStay).ok());
+}
+
+TEST_F(WishesTest, OfTwoDrainsAtOnceOneIsRefused) {
+  FailingRegistry first(registry_);
+  absl::Status second;
+  first.BeforeNextChange([&] { second = AskToDrain(registry_, "b", DrainWish::kStay); });
+  const absl::Status refused = AskToDrain(first, "a", DrainWish::kStay);
+  EXPECT_TRUE(second.ok()) << second;
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
 }
 
 }  // namespace

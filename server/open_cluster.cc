@@ -21,12 +21,24 @@ namespace {
 // The time that a cell that is given away has to apply what is durable.
 constexpr absl::Duration kCloseTimeout = absl::Seconds(10);
 
+// Takes a mount that is gone out of the server's record.
+void DropMount(Cluster& cluster, const std::string& session,
+               const std::vector<std::string>& addresses, const std::atomic<bool>& is_fenced) {
+  // What was fenced stays in the record: a write that it had begun may still be on its way.
+  if (is_fenced) return;
+  const absl::Status dropped = cluster.DropMount(session, addresses);
+  if (!dropped.ok()) {
+    spdlog::info("CephFS: session {} stays in the registry for now: {}", session,
+                 ToStd(dropped.message()));
+  }
+}
+
 // A store that is opened by a mount of its own: the mount knows the newest map of the OSDs, so that
 // each object that it touches refuses a fenced server from then on.
 absl::StatusOr<OpenedStore> OpenInCeph(const Config& config, store::StoreOptions options,
                                        const std::string& cell, Cluster& cluster,
                                        ceph::FencedListener on_fenced,
-                                       const std::atomic<bool>& is_fenced) {
+                                       std::shared_ptr<const std::atomic<bool>> is_fenced) {
   H5M_ASSIGN_OR_RETURN(const ceph::RootUrl url, ceph::ParseRootUrl(config.root.native()));
   H5M_ASSIGN_OR_RETURN(auto mounted, ceph::Mount(url, std::move(on_fenced)));
   const ceph::SessionIdentity session = mounted->Session();
@@ -42,17 +54,15 @@ absl::StatusOr<OpenedStore> OpenInCeph(const Config& config, store::StoreOptions
   if (failed.ok()) {
     spdlog::info("CephFS: {} for the cell \"{}\"", mounted->SessionName(), cell);
     auto store = store::Store::Open(*mounted, options);
-    if (store.ok()) return OpenedStore{std::move(mounted), *std::move(store)};
+    if (store.ok()) {
+      return OpenedStore{std::move(mounted), *std::move(store), [=, &cluster] {
+                           DropMount(cluster, session.uuid, addresses, *is_fenced);
+                         }};
+    }
     failed = store.status();
   }
   mounted.reset();
-  // What was fenced stays in the record: a write that it had begun may still be on its way.
-  if (is_fenced) return failed;
-  const absl::Status dropped = cluster.DropMount(session.uuid, addresses);
-  if (!dropped.ok()) {
-    spdlog::info("CephFS: session {} stays in the registry for now: {}", session.uuid,
-                 ToStd(dropped.message()));
-  }
+  DropMount(cluster, session.uuid, addresses, *is_fenced);
   return failed;
 }
 
@@ -90,7 +100,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(
   parts.open = [config, of_cell, is_ceph, cluster_of_opener, on_mount_fenced,
                 is_fenced](const std::string& cell) -> absl::StatusOr<OpenedStore> {
     if (!is_ceph) return OpenHere(config, of_cell, cell);
-    return OpenInCeph(config, of_cell, cell, **cluster_of_opener, on_mount_fenced, *is_fenced);
+    return OpenInCeph(config, of_cell, cell, **cluster_of_opener, on_mount_fenced, is_fenced);
   };
   parts.is_fenced = [is_fenced] { return is_fenced->load(); };
   parts.close_timeout = kCloseTimeout;

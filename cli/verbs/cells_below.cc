@@ -1,5 +1,7 @@
 #include "cli/verbs/cells_below.h"
 
+#include <algorithm>
+
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "rpc/server_address.h"
@@ -23,6 +25,9 @@ absl::StatusOr<std::vector<ServedDirectory>> CellsBelow(Context& context,
     const bool is_within = directory.size() > cell.directory().size();
     places.push_back({is_within ? directory : cell.directory(), cell.address(), cell.is_here()});
   }
+  // "a-b/f.h5" comes before "a/f.h5", as in the list of one server.
+  std::sort(places.begin(), places.end(),
+            [](const auto& a, const auto& b) { return a.directory + "/" < b.directory + "/"; });
   return places;
 }
 
@@ -32,9 +37,26 @@ absl::StatusOr<std::unique_ptr<rpc::ClusterCalls>> ConnectCluster(const Context&
                                     absl::Seconds(context.flags().refused_seconds));
 }
 
+bool IsAway(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
 absl::StatusOr<rpc::Client*> ClusterDoor::Connect(const ServedDirectory& place) {
+  if (!place.is_here && place.address.empty()) {
+    return absl::UnavailableError("no server serves it at the moment");
+  }
+  if (const auto lost = lost_.find(place.server()); lost != lost_.end()) return lost->second;
+  absl::StatusOr<rpc::Client*> client = ConnectOnce(place);
+  if (IsAway(client.status())) NoteLost(place, client.status());
+  return client;
+}
+
+void ClusterDoor::NoteLost(const ServedDirectory& place, const absl::Status& status) {
+  lost_.emplace(place.server(), status);
+}
+
+absl::StatusOr<rpc::Client*> ClusterDoor::ConnectOnce(const ServedDirectory& place) {
   if (place.is_here) return context_.Connect();
-  if (place.address.empty()) return absl::UnavailableError("no server serves it at the moment");
   std::unique_ptr<rpc::Client>& client = clients_[place.address];
   if (client != nullptr) return client.get();
   H5M_ASSIGN_OR_RETURN(rpc::ClientOptions options, context_.Options());

@@ -18,9 +18,16 @@ struct ServedDirectory {
   std::string directory;
   std::string address;  // of its server; empty: nobody serves it at the moment
   bool is_here = true;  // the server of Context::Options() serves it
+
+  // The address; empty: that of Context::Options(). Of one that somebody serves.
+  std::string server() const { return is_here ? "" : address; }
 };
 
-// `directory`, where one server has all of it; else the cells in it, in the order of their names.
+// kUnavailable or kDeadlineExceeded: files of a cell may be there, and cannot be told.
+bool IsAway(const absl::Status& status);
+
+// `directory`, where one server has all of it; else the cells in it, in the order of their
+// files' names. Of a cluster that does not know its cells yet: kUnavailable.
 absl::StatusOr<std::vector<ServedDirectory>> CellsBelow(Context& context,
                                                         const std::string& directory);
 
@@ -33,11 +40,17 @@ class ClusterDoor {
   // To the server of `place`; owned by this or by the context.
   // Errors: kUnavailable         nobody serves it at the moment, or there is no connection;
   //         kFailedPrecondition  a token would go there as plain text: nothing was sent.
+  // A server that did not answer is not asked again: the first status stands for all of its cells.
   absl::StatusOr<rpc::Client*> Connect(const ServedDirectory& place);
+  // The server of `place` has not answered a call in time.
+  void NoteLost(const ServedDirectory& place, const absl::Status& status);
 
  private:
+  absl::StatusOr<rpc::Client*> ConnectOnce(const ServedDirectory& place);
+
   Context& context_;
-  std::map<std::string, std::unique_ptr<rpc::Client>> clients_;  // by address
+  std::map<std::string, absl::Status> lost_;                     // as clients_
+  std::map<std::string, std::unique_ptr<rpc::Client>> clients_;  // by ServedDirectory::server()
 };
 
 // For calls about the cluster of the server of Context::Options(). Made anew by each call.

@@ -168,14 +168,25 @@ absl::StatusOr<int> RunStatus(Context& context, const Options&) {
   return problems.empty() ? kExitOk : kExitDegraded;
 }
 
-// Looks again and again until `is_done` says so, for `wait_seconds`. False: not within them.
-absl::StatusOr<bool> Await(rpc::ClusterCalls& calls, double wait_seconds,
+// Whether a call ended so that its server may have stopped: such a server cancels calls in hand.
+bool HasGone(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsCancelled(status);
+}
+
+// Looks again and again until `is_done` says so, for `wait_seconds`. False: not within them. A
+// server that does not answer meanwhile is asked again; an error of HasGone(): it did not at the
+// end, or at all, where `may_end` says that it is the one that ends.
+absl::StatusOr<bool> Await(rpc::ClusterCalls& calls, double wait_seconds, bool may_end,
                            const std::function<bool(const View&)>& is_done) {
   const absl::Time deadline = absl::Now() + absl::Seconds(wait_seconds);
   for (;;) {
-    H5M_ASSIGN_OR_RETURN(const View view, calls.GetCluster());
-    if (is_done(view)) return true;
-    if (absl::Now() >= deadline) return false;
+    const absl::StatusOr<View> view = calls.GetCluster();
+    if (!view.ok() && (may_end || !HasGone(view.status()))) return view.status();
+    if (view.ok() && is_done(*view)) return true;
+    if (absl::Now() >= deadline) {
+      H5M_RETURN_IF_ERROR(view.status());
+      return false;
+    }
     absl::SleepFor(kPollEvery);
   }
 }
@@ -210,7 +221,7 @@ absl::StatusOr<int> RunMove(Context& context, const Options& options) {
     }
     return false;
   };
-  const auto done = Await(*calls, options.wait_seconds, is_done);
+  const auto done = Await(*calls, options.wait_seconds, /*may_end=*/false, is_done);
   if (done.ok() && *done && owner != options.server) {
     return absl::FailedPreconditionError(StrCat(options.server, " could not take ",
                                                 NameOfCell(cell), "; ", owner, " serves it now"));
@@ -250,10 +261,14 @@ absl::StatusOr<int> RunDrain(Context& context, const Options& options) {
     }
     return AreElsewhere(before, view, options.server);
   };
-  absl::StatusOr<bool> done = Await(*calls, options.wait_seconds, is_done);
-  // The server that was asked may be the one that ends.
-  if (options.exit && absl::IsUnavailable(done.status())) done = true;
   const std::string& server = options.server;
+  const bool asks_itself = options.exit && before.node() == server;
+  const absl::StatusOr<bool> done = Await(*calls, options.wait_seconds, asks_itself, is_done);
+  if (asks_itself && HasGone(done.status())) {
+    if (context.json()) context.Print(Json{{"done", false}, {"ending", true}});
+    context.Say(StrCat(server, " is ending: it was asked itself, and answers no more"));
+    return kExitOk;
+  }
   if (options.undo) {
     return End(context, options, done, StrCat(server, " is to take cells again"),
                StrCat(server, " takes cells again"));
@@ -301,7 +316,7 @@ absl::StatusOr<int> RunEvict(Context& context, const Options& options) {
              server.state() != v1::SERVER_STATE_GONE;
     });
   };
-  return End(context, options, Await(*calls, options.wait_seconds, is_done),
+  return End(context, options, Await(*calls, options.wait_seconds, /*may_end=*/false, is_done),
              StrCat(options.server, " is to be given up"),
              StrCat(options.server, " is fenced; others take its cells over"));
 }

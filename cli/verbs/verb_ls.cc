@@ -92,7 +92,12 @@ class Lister {
     for (const ServedDirectory& place : places) {
       const absl::Status listed = ListAt(place);
       if (listed.ok()) continue;
+      // A cell that was not named has no file for this caller.
+      if (absl::IsNotFound(listed) && place.directory != options_.directory) continue;
       if (places.size() == 1) return listed;
+      if (!IsAway(listed)) return listed;
+      // A call that hangs would hang again.
+      if (absl::IsDeadlineExceeded(listed)) door_.NoteLost(place, listed);
       context_.Note(
           StrCat(place.directory, ": its files are missing here: ", ToStd(listed.message())));
       missing_.push_back(place.directory);
@@ -109,15 +114,13 @@ class Lister {
 
  private:
   absl::Status ListAt(const ServedDirectory& place) {
-    if (left_ == 0) {
-      has_more_ = true;  // As far as is known.
-      return absl::OkStatus();
-    }
+    if (left_ == 0 && has_more_) return absl::OkStatus();
     H5M_ASSIGN_OR_RETURN(client_, door_.Connect(place));
     v1::ListFilesRequest request;
     request.set_directory(place.directory);
     request.set_details(options_.long_form && context_.json());
     for (const v1::MirrorState state : options_.states) request.add_states(state);
+    if (left_ == 0) return LookForMore(std::move(request));
     do {
       const int64_t page_max = options_.long_form ? kLongPageMax : kPageMax;
       request.set_page_size(static_cast<int32_t>(std::min(left_, page_max)));
@@ -128,6 +131,17 @@ class Lister {
       request.set_page_token(page.next_page_token());
     } while (!request.page_token().empty() && left_ > 0);
     has_more_ = has_more_ || !request.page_token().empty();
+    return absl::OkStatus();
+  }
+
+  // Behind the limit: whether there is a file that is not listed.
+  absl::Status LookForMore(v1::ListFilesRequest request) {
+    request.set_page_size(1);
+    do {
+      H5M_ASSIGN_OR_RETURN(const v1::ListFilesResponse page, client_->ListFiles(request));
+      has_more_ = page.files_size() > 0;
+      request.set_page_token(page.next_page_token());
+    } while (!has_more_ && !request.page_token().empty());
     return absl::OkStatus();
   }
 

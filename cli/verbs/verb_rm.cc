@@ -1,5 +1,6 @@
 // h5mirror rm, h5mirror undelete, h5mirror ls --removed.
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <set>
 
@@ -124,21 +125,29 @@ absl::StatusOr<int> ListRemoved(Context& context, rpc::Client& client, int64_t l
   ClusterDoor door(context);
   Removals all;
   std::vector<std::string> missing;
-  std::set<std::string> asked;  // addresses; empty: the server of the configuration
+  std::map<std::string, absl::Status> asked;  // by ServedDirectory::server(): each once
   for (const ServedDirectory& place : places) {
-    const bool is_served = place.is_here || !place.address.empty();
-    if (is_served && !asked.insert(place.is_here ? "" : place.address).second) continue;
-    absl::StatusOr<rpc::Client*> server = place.is_here ? &client : door.Connect(place);
-    const absl::Status listed =
-        server.ok() ? AddRemovals(**server, count_max, all) : server.status();
+    const auto known = asked.find(place.server());
+    const bool is_known = known != asked.end() && (place.is_here || !place.address.empty());
+    absl::Status listed = is_known ? known->second : absl::OkStatus();
+    if (!is_known) {
+      absl::StatusOr<rpc::Client*> server = place.is_here ? &client : door.Connect(place);
+      listed = server.ok() ? AddRemovals(**server, count_max, all) : server.status();
+      if (place.is_here || !place.address.empty()) asked[place.server()] = listed;
+    }
     if (listed.ok()) continue;
-    if (places.size() == 1) return listed;
+    if (places.size() == 1 || !IsAway(listed)) return listed;
     context.Note(
         StrCat(place.directory, ": its files are missing here: ", ToStd(listed.message())));
     missing.push_back(place.directory);
   }
   std::stable_sort(all.files.begin(), all.files.end(), [](const auto& a, const auto& b) {
     return FromProto(a.remove_time()) > FromProto(b.remove_time());
+  });
+  // A cell that moves meanwhile is listed by two servers.
+  std::set<std::string> seen;
+  std::erase_if(all.files, [&seen](const v1::RemovedFile& file) {
+    return !seen.insert(file.removal_id()).second;
   });
   all.is_whole = all.is_whole && all.files.size() <= count_max && missing.empty();
   if (all.files.size() > count_max) all.files.resize(count_max);

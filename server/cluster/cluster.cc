@@ -186,6 +186,11 @@ absl::Status Cluster::DropMount(const std::string& session,
   return node->DropMount(session, addresses);
 }
 
+bool Cluster::has_looked() {
+  cluster::Node* const node = joined_;
+  return node != nullptr && node->cells().has_looked();
+}
+
 std::optional<std::string> Cluster::CellOf(std::string_view path) {
   cluster::Node* const node = joined_;
   return node == nullptr ? std::nullopt : node->cells().CellOf(path);

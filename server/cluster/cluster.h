@@ -94,6 +94,7 @@ class Cluster final : public Ownership, public ClusterOperations {
   absl::Status AddMount(const std::string& session, const std::vector<std::string>& addresses);
   absl::Status DropMount(const std::string& session, const std::vector<std::string>& addresses);
 
+  bool has_looked() override;
   std::optional<std::string> CellOf(std::string_view path) override;
   cluster::Route Find(std::string_view cell) override;
   absl::Status Check(std::string_view cell, uint64_t epoch) override;
@@ -103,7 +104,8 @@ class Cluster final : public Ownership, public ClusterOperations {
   // ---- ClusterOperations; cluster_operations.cc ----
 
   absl::StatusOr<State> Look() override;
-  std::map<std::string, cluster::Route> RoutesBelow(std::string_view directory) override;
+  absl::StatusOr<std::map<std::string, cluster::Route>> RoutesBelow(
+      std::string_view directory) override;
   absl::StatusOr<uint64_t> Move(const std::string& cell, const std::string& to) override;
   absl::Status Drain(const std::string& id, cluster::DrainWish wish) override;
   absl::Status Evict(const std::string& id, bool force) override;

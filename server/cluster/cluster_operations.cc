@@ -21,15 +21,16 @@ absl::StatusOr<ClusterOperations::State> Cluster::Look() {
   if (node == nullptr) return NotJoined();
   State state;
   state.node = settings_.node;
-  state.beat_ages = node->BeatAges();
-  state.beat_ages[settings_.node] = node->OwnBeatAge();
   H5M_ASSIGN_OR_RETURN(state.view, cluster::ReadCluster(parts_.registry->registry()));
+  state.beat_ages = node->BeatAges(state.view);
+  state.beat_ages[settings_.node] = node->OwnBeatAge();
   return state;
 }
 
-std::map<std::string, cluster::Route> Cluster::RoutesBelow(std::string_view directory) {
+absl::StatusOr<std::map<std::string, cluster::Route>> Cluster::RoutesBelow(
+    std::string_view directory) {
   cluster::Node* const node = joined_;
-  if (node == nullptr) return {};
+  if (node == nullptr || !node->cells().has_looked()) return NotJoined();
   return node->cells().RoutesBelow(directory);
 }
 
@@ -58,18 +59,19 @@ absl::Status Cluster::Evict(const std::string& id, bool force) {
     return absl::FailedPreconditionError(
         StrCat(id, " is the server that was asked: ask another one, or drain it"));
   }
-  const auto ages = node->BeatAges();
+  const auto ages = node->BeatAges(view);
   const auto age = ages.find(id);
   // For so long after a beat it may answer.
   const bool is_beating = age == ages.end() || age->second < settings_.lease;
   if (is_beating && !force) {
     return absl::FailedPreconditionError(StrCat(
         "the server ", id, " is alive: ",
-        age == ages.end() ? std::string("it has just joined")
+        age == ages.end() ? std::string("it has just joined, or beaten")
                           : StrCat("its last beat was seen ", HumanDuration(age->second), " ago"),
         "; drain it, and nothing has to be recovered"));
   }
-  node->Evict(id);
+  using Eviction = cluster::Node::Eviction;
+  node->Evict(view, id, force ? Eviction::kForced : Eviction::kIfSilent);
   return absl::OkStatus();
 }
 

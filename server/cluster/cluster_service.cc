@@ -1,6 +1,7 @@
 #include "server/cluster/cluster_service.h"
 
 #include <utility>
+#include <vector>
 
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -66,12 +67,19 @@ absl::StatusOr<cluster::DrainWish> WishOf(v1::DrainKind kind) {
 grpc::Status ClusterService::Operate(
     const grpc::ServerContext& context, const char* method, std::string shown,
     absl::FunctionRef<absl::Status(ClusterOperations&, const Principal&)> body) {
-  Needs needs = AnyFile(Right::kOperate);
+  std::vector<Right> rights = {Right::kOperate};
   // Agents have the right to operate, so that they may ask about their readers.
-  if (!shown.empty()) needs.push_back({Right::kDelete, ""});
+  if (!shown.empty()) rights.push_back(Right::kDelete);
+  Needs needs;
+  for (const Right right : rights) needs.push_back({right, ""});
   needs[0].shown = std::move(shown);
   return RunCall(environment_, context, method, std::move(needs),
                  [&](const Principal& principal) -> absl::Status {
+                   const Authenticator& authenticator = environment_.authenticator;
+                   // A server has files of everybody: a right to some of them is not enough.
+                   for (const Right right : rights) {
+                     H5M_RETURN_IF_ERROR(authenticator.CheckAllFiles(principal, right));
+                   }
                    if (cluster_ != nullptr) return body(*cluster_, principal);
                    return absl::FailedPreconditionError(
                        "this server is in no cluster: its configuration has no [cluster] table");
@@ -81,16 +89,22 @@ grpc::Status ClusterService::Operate(
 grpc::Status ClusterService::ListCells(grpc::ServerContext* context,
                                        const v1::ListCellsRequest* request,
                                        v1::ListCellsResponse* response) {
-  return RunCall(environment_, *context, "ListCells", AnyFile(Right::kRead), [&](const Principal&) {
-    if (cluster_ == nullptr) return absl::OkStatus();
-    for (auto& [directory, route] : cluster_->RoutesBelow(request->directory())) {
-      v1::ServedCell& cell = *response->add_cells();
-      cell.set_directory(directory);
-      cell.set_address(route.listen);
-      cell.set_is_here(route.kind == cluster::RouteKind::kServe);
-    }
-    return absl::OkStatus();
-  });
+  return RunCall(environment_, *context, "ListCells", AnyFile(Right::kRead),
+                 [&](const Principal& principal) -> absl::Status {
+                   if (cluster_ == nullptr) return absl::OkStatus();
+                   const std::string& below = request->directory();
+                   H5M_ASSIGN_OR_RETURN(const auto routes, cluster_->RoutesBelow(below));
+                   for (const auto& [directory, route] : routes) {
+                     // Its name, and the server's address, are nothing to others.
+                     const std::string& asked = below.size() > directory.size() ? below : directory;
+                     if (!environment_.authenticator.MayBelow(principal, asked)) continue;
+                     v1::ServedCell& cell = *response->add_cells();
+                     cell.set_directory(directory);
+                     cell.set_address(route.listen);
+                     cell.set_is_here(route.kind == cluster::RouteKind::kServe);
+                   }
+                   return absl::OkStatus();
+                 });
 }
 
 grpc::Status ClusterService::GetCluster(grpc::ServerContext* context,

@@ -95,7 +95,27 @@ absl::Status ClusterStore::CloseCell(const std::string& cell, absl::Duration dea
   const absl::Status closed = closing->store().Close(deadline);
   closing->store().SetCutListener(nullptr);
   closing->store().SetOwnerListener(nullptr);
+  if (std::function<void()> on_unmounted = closing->TakeOnUnmounted();
+      closed.ok() && on_unmounted != nullptr) {
+    absl::MutexLock lock(&mutex_);
+    unmounting_.push_back({closing->mounted(), std::move(on_unmounted)});
+  }
+  closing.reset();
+  TellUnmounted();
   return closed;
+}
+
+void ClusterStore::TellUnmounted() {
+  std::vector<std::function<void()>> ended;
+  {
+    absl::MutexLock lock(&mutex_);
+    std::erase_if(unmounting_, [&ended](Unmounting& each) {
+      if (!each.mounted.expired()) return false;
+      ended.push_back(std::move(each.on_unmounted));
+      return true;
+    });
+  }
+  for (const std::function<void()>& each : ended) each();
 }
 
 std::vector<ClusterStore::Cell> ClusterStore::AllCells() const {
@@ -122,6 +142,11 @@ std::vector<ClusterStore::Cell> ClusterStore::OwnCells() const {
     cells.push_back(entered != nullptr ? std::move(entered) : cell);
   }
   return cells;
+}
+
+absl::Status ClusterStore::CheckLooked() {
+  if (ownership_.has_looked()) return absl::OkStatus();
+  return absl::UnavailableError("this server has just started, and does not know its cells yet");
 }
 
 absl::StatusOr<ClusterStore::Cell> ClusterStore::CellAt(const std::string& cell,
@@ -217,6 +242,7 @@ absl::StatusOr<store::VersionInfo> ClusterStore::Fork(store::File& source,
 absl::StatusOr<std::vector<store::FileSummary>> ClusterStore::List(std::string_view directory,
                                                                    std::string_view after_name,
                                                                    size_t limit) {
+  H5M_RETURN_IF_ERROR(CheckLooked());
   const std::string below = directory.empty() ? "" : StrCat(directory, "/");
   std::vector<Cell> cells = OwnCells();
   // A directory within one cell is that of its server.
@@ -272,6 +298,7 @@ absl::StatusOr<store::RemovedFile> ClusterStore::Remove(std::string_view name,
 }
 
 absl::StatusOr<std::vector<store::RemovedFile>> ClusterStore::ListRemoved() {
+  H5M_RETURN_IF_ERROR(CheckLooked());
   std::vector<store::RemovedFile> all;
   for (const Cell& cell : OwnCells()) {
     H5M_ASSIGN_OR_RETURN(auto removed, cell->Fresh(cell->store().ListRemoved()));
@@ -440,6 +467,7 @@ void ClusterStore::Tend() {
     auto* const health = store::StoreHealth::Of(cell->store());
     if (health != nullptr) health->Tend();
   }
+  TellUnmounted();
 }
 
 }  // namespace h5mirror::server

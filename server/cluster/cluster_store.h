@@ -118,6 +118,10 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   absl::StatusOr<Cell> CellFor(std::string_view name) ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<Cell> CellAt(const std::string& cell, std::string_view name)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // kUnavailable: before the first look at the registry. An empty list would look whole.
+  absl::Status CheckLooked();
+  // Calls `on_unmounted` of the closed cells that nobody holds a file of any more.
+  void TellUnmounted() ABSL_LOCKS_EXCLUDED(mutex_);
   // The cell of both names. kInvalidArgument: they lie in two.
   absl::StatusOr<Cell> CellForBoth(std::string_view name, std::string_view other);
   // All that are open, in the order of their files' names.
@@ -140,6 +144,11 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   mutable absl::Mutex mutex_;
   std::map<std::string, Cell> cells_ ABSL_GUARDED_BY(mutex_);  // by prefix
   std::set<std::string> stopped_ ABSL_GUARDED_BY(mutex_);      // StopHistory()
+  struct Unmounting {
+    std::weak_ptr<void> mounted;  // OpenCell::mounted()
+    std::function<void()> on_unmounted;
+  };
+  std::vector<Unmounting> unmounting_ ABSL_GUARDED_BY(mutex_);
 
   // Held by readers over a call of a listener.
   absl::Mutex listener_mutex_;

@@ -299,7 +299,7 @@ TEST_F(ClusterStoreTest, WhatAFileSaysIsAckedAfterTheRegistryWasRead) {
 }
 
 TEST_F(ClusterStoreTest, ARemovalsIdNamesItsCell) {
-  ASSERT_TRUE(store_.OpenOrCreateFile("x/a.h5", 0).ok());
+  Make("x/a.h5", "one")->End().IgnoreError();
   const auto removed = store_.Remove("x/a.h5", {}, absl::Hours(1));
   ASSERT_TRUE(removed.ok()) << removed.status();
   EXPECT_EQ(removed->id.substr(0, 2), "x:");
@@ -327,6 +327,51 @@ TEST_F(ClusterStoreTest, ACellRetiresWhenItsSessionsAndCallsHaveEnded) {
   EXPECT_TRUE(absl::IsUnavailable((*file)->Info().status())) << "followers end by it";
   EXPECT_TRUE(store_.OpenOrCreateFile("x-y/b.h5", 0).ok()) << "of another cell";
   store_.SetRetireListener(nullptr);
+}
+
+TEST_F(ClusterStoreTest, ACellRetiresWhenChangesOfItsFilesHaveEnded) {
+  Make("x/a.h5", "one")->End().IgnoreError();
+  const auto file = *store_.OpenFile("x/a.h5");
+  ownership_.Hold(true);
+  const int asked = ownership_.asked();
+  std::thread change([&] {
+    const auto tagged = file->Tag(1, "t", store::TagMode::kKeep);
+    EXPECT_TRUE(tagged.ok()) << tagged.status();
+  });
+  ownership_.AwaitAsked(asked + 1);
+  const absl::Status retired = store_.RetireCell("x", absl::Milliseconds(1));
+  EXPECT_THAT(std::string(retired.message()), HasSubstr("1 calls"));
+  absl::Notification retires;
+  store_.SetRetireListener([&](const std::string&) {
+    if (!retires.HasBeenNotified()) retires.Notify();
+    return size_t{0};
+  });
+  std::thread retire([&] { EXPECT_TRUE(store_.RetireCell("x", absl::Seconds(60)).ok()); });
+  retires.WaitForNotification();
+  EXPECT_TRUE(absl::IsUnavailable(file->Untag("t").status())) << "no new one begins";
+  EXPECT_TRUE(absl::IsUnavailable(file->StartPrune({1}).status()));
+  ownership_.Hold(false);
+  change.join();
+  retire.join();
+  store_.SetRetireListener(nullptr);
+}
+
+TEST_F(ClusterStoreTest, AClosedCellTellsWhenNobodyHoldsItAnyMore) {
+  std::filesystem::create_directories(directory_.path() / "u");
+  int told = 0;
+  store_.Add("u", 1,
+             {nullptr, store::OpenStore(Env::Posix(), directory_.path() / "u"), [&] { ++told; }});
+  ownership_.Serve("u", 1);
+  auto file = store_.OpenOrCreateFile("u/a.h5", 0);
+  ASSERT_TRUE(file.ok()) << file.status();
+  ASSERT_TRUE(store_.CloseCell("u", absl::Seconds(10)).ok());
+  store_.Tend();
+  EXPECT_EQ(told, 0) << "a file is held";
+  file = absl::UnknownError("");
+  store_.Tend();
+  EXPECT_EQ(told, 1);
+  store_.Tend();
+  EXPECT_EQ(told, 1);
 }
 
 TEST_F(ClusterStoreTest, ACellWhoseSessionsGoOnIsServedOn) {

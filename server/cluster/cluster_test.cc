@@ -156,7 +156,7 @@ TEST_F(ClusterTest, ACellMovesAndIsWhole) {
   EXPECT_EQ(state->node, "a");
   EXPECT_EQ(state->view.cells.at("").owner, "b");
   EXPECT_FALSE(state->view.servers.at("b").version.empty());
-  EXPECT_EQ(second->RoutesBelow("d").at("").kind, cluster::RouteKind::kServe);
+  EXPECT_EQ(second->RoutesBelow("d")->at("").kind, cluster::RouteKind::kServe);
 
   const absl::Status alive = first->Evict("b", /*force=*/false);
   EXPECT_TRUE(absl::IsFailedPrecondition(alive)) << alive;
@@ -243,6 +243,10 @@ TEST_F(ClusterTest, NamesInNoCellCostOneReadInABeat) {
   ASSERT_TRUE(PrepareRegistry(parts.registry->registry(), settings).ok());
   parts.open = [this](const std::string& cell) { return OpenStore(cell); };
   Cluster cluster(settings, std::move(parts));
+  // It knows nothing yet, and so it lists nothing as all there is.
+  EXPECT_TRUE(absl::IsUnavailable(cluster.RoutesBelow("").status()));
+  EXPECT_TRUE(absl::IsUnavailable(cluster.store().List("", "", 9).status()));
+  EXPECT_TRUE(absl::IsUnavailable(cluster.store().ListRemoved().status()));
   cluster.Start("a:7447");
   EXPECT_TRUE(absl::IsInvalidArgument(cluster.store().OpenFile("v/a.h5").status()));
   reads = 0;

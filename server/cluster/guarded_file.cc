@@ -85,6 +85,21 @@ class OuterVerify final : public store::VerifyJob {
   const std::unique_ptr<store::VerifyJob> inner_;
 };
 
+// No step begins in a cell that is being handed over, and each one is waited for.
+class HeldPrune final : public store::PruneJob {
+ public:
+  HeldPrune(std::shared_ptr<OpenCell> cell, std::unique_ptr<store::PruneJob> inner)
+      : cell_(std::move(cell)), inner_(std::move(inner)) {}
+  absl::StatusOr<store::PruneProgress> Step() override {
+    H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
+    return inner_->Step();
+  }
+
+ private:
+  const std::shared_ptr<OpenCell> cell_;
+  const std::unique_ptr<store::PruneJob> inner_;
+};
+
 }  // namespace
 
 GuardedFile* AsGuarded(store::File& file) { return dynamic_cast<GuardedFile*>(&file); }
@@ -103,13 +118,13 @@ absl::StatusOr<store::FileInfo> GuardedFile::Info() {
 // ---- Writing ----
 
 absl::StatusOr<store::Token> GuardedFile::Acquire() {
-  H5M_RETURN_IF_ERROR(cell_->Check());
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   return cell_->Acked(inner_->Acquire());
 }
 
 absl::Status GuardedFile::Begin(store::Token token, store::SessionStart start,
                                 const store::Origin& origin, const store::LocalAccess& local) {
-  H5M_RETURN_IF_ERROR(cell_->Check());
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   return inner_->Begin(token, start, origin, local);
 }
 
@@ -121,12 +136,13 @@ absl::Status GuardedFile::ReadNewest(store::Token token, uint64_t offset, absl::
 absl::StatusOr<store::CutNumber> GuardedFile::Cut(
     store::Token token, store::CutRequest request,
     std::function<void(absl::StatusOr<store::DurableCut>)> on_durable) {
-  // Errors pass the queue too: answers come in the order of the cuts.
-  auto ask = [cell = cell_, on_durable = std::move(on_durable)](
+  // Errors pass the queue too: answers come in the order of the cuts. A thread of the store calls
+  // this. It must not hold the cell: the end of its last holder waits for the store's threads, and
+  // so the cell is there.
+  auto ask = [cell = cell_.get(), on_durable = std::move(on_durable)](
                  absl::StatusOr<store::DurableCut> durable) mutable {
-    OpenCell& owned = *cell;
-    owned.acks().Put(owned.cell(), owned.epoch(),
-                     [cell, durable = std::move(durable),
+    cell->acks().Put(cell->cell(), cell->epoch(),
+                     [durable = std::move(durable),
                       on_durable = std::move(on_durable)](const absl::Status& status) mutable {
                        if (durable.ok() && !status.ok()) durable = status;
                        if (on_durable != nullptr) on_durable(std::move(durable));
@@ -223,18 +239,18 @@ absl::Status GuardedFile::WaitApplied(absl::Duration timeout) {
 
 absl::StatusOr<store::VersionNumber> GuardedFile::Tag(store::VersionNumber version,
                                                       std::string_view tag, store::TagMode mode) {
-  H5M_RETURN_IF_ERROR(cell_->Check());
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   return cell_->Acked(inner_->Tag(version, tag, mode));
 }
 
 absl::StatusOr<store::VersionNumber> GuardedFile::Untag(std::string_view tag) {
-  H5M_RETURN_IF_ERROR(cell_->Check());
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   return cell_->Acked(inner_->Untag(tag));
 }
 
 absl::StatusOr<store::MadeVersion> GuardedFile::MakeVersion(
     const store::Provenance& provenance, const std::array<uint8_t, 16>& request_id) {
-  H5M_RETURN_IF_ERROR(cell_->Check());
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   auto made = cell_->Acked(inner_->MakeVersion(provenance, request_id));
   if (made.ok()) cell_->MakeOuter(made->version);
   return made;
@@ -243,7 +259,7 @@ absl::StatusOr<store::MadeVersion> GuardedFile::MakeVersion(
 absl::StatusOr<store::VersionInfo> GuardedFile::Rollback(
     store::VersionNumber version, const store::Provenance& provenance,
     const std::array<uint8_t, 16>& request_id) {
-  H5M_RETURN_IF_ERROR(cell_->Check());
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   auto made = cell_->Acked(inner_->Rollback(version, provenance, request_id));
   if (made.ok()) cell_->MakeOuter(*made);
   return made;
@@ -256,7 +272,7 @@ absl::StatusOr<store::Promotion> GuardedFile::Promote(store::File& fork,
     return absl::FailedPreconditionError(
         StrCat(fork.name(), " lies in another cell than ", name_, ", so it is no fork of it"));
   }
-  H5M_RETURN_IF_ERROR(cell_->Check());
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   auto promotion = cell_->Acked(inner_->Promote(*from->inner_, request));
   if (promotion.ok()) cell_->MakeOuter(promotion->version);
   return promotion;
@@ -264,24 +280,26 @@ absl::StatusOr<store::Promotion> GuardedFile::Promote(store::File& fork,
 
 absl::StatusOr<std::unique_ptr<store::PruneJob>> GuardedFile::StartPrune(
     std::vector<store::VersionNumber> versions) {
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   H5M_RETURN_IF_ERROR(cell_->BeforeAck());
-  return inner_->StartPrune(std::move(versions));
+  H5M_ASSIGN_OR_RETURN(auto job, inner_->StartPrune(std::move(versions)));
+  return std::make_unique<HeldPrune>(cell_, std::move(job));
 }
 
 absl::Status GuardedFile::SetOrigin(store::VersionNumber version, const store::Origin& origin,
                                     const store::LocalStat& local) {
-  H5M_RETURN_IF_ERROR(cell_->Check());
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   return cell_->Acked(inner_->SetOrigin(version, origin, local));
 }
 
 absl::Status GuardedFile::SetOwner(const std::string& owner) {
-  H5M_RETURN_IF_ERROR(cell_->Check());
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   return cell_->Acked(inner_->SetOwner(owner));
 }
 
 absl::StatusOr<store::CheckInfo> GuardedFile::RecordCheck(store::VersionNumber version,
                                                           uint64_t differing_bytes) {
-  H5M_RETURN_IF_ERROR(cell_->Check());
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   return cell_->Acked(inner_->RecordCheck(version, differing_bytes));
 }
 

@@ -1,5 +1,6 @@
 #include "server/cluster/open_cell.h"
 
+#include "base/status_macros.h"
 #include "server/cluster/guarded_file.h"
 
 namespace h5mirror::server {
@@ -16,6 +17,13 @@ std::shared_ptr<OpenCell> OpenCell::Enter() {
             absl::MutexLock leave(&cell->mutex_);
             --cell->in_hand_;
           }};
+}
+
+absl::StatusOr<std::shared_ptr<OpenCell>> OpenCell::Hold() {
+  std::shared_ptr<OpenCell> held = Enter();
+  if (held == nullptr) return absl::UnavailableError(ToAbsl(kHandedOver));
+  H5M_RETURN_IF_ERROR(Check());
+  return held;
 }
 
 size_t OpenCell::in_hand() const {

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +28,8 @@ namespace h5mirror::server {
 struct OpenedStore {
   std::unique_ptr<Env> env;  // of its own; null: one that outlives it
   std::unique_ptr<store::Store> store;
+  // Called once after `env` is gone, where the store was closed in order. May wait. Null: not.
+  std::function<void()> on_unmounted = nullptr;
 };
 
 class GuardedFile;
@@ -51,6 +54,10 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
   uint64_t epoch() const { return epoch_; }
   store::Store& store() { return *opened_.store; }
   AckQueue& acks() { return acks_; }
+  // Expires when store and file system are gone: with the last file of this cell.
+  std::weak_ptr<void> mounted() const { return mounted_; }
+  // OpenedStore::on_unmounted, once. For one thread.
+  std::function<void()> TakeOnUnmounted() { return std::exchange(opened_.on_unmounted, nullptr); }
 
   // "CELL/" or "", with which the names of its files begin.
   const std::string& prefix() const { return prefix_; }
@@ -92,6 +99,8 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
   // For one call of the store: the cell, which counts as in hand until the last copy of it is gone.
   // Null: it is retired.
   std::shared_ptr<OpenCell> Enter();
+  // The same, for a change that an open file makes. kUnavailable: it is retired, or as Check().
+  absl::StatusOr<std::shared_ptr<OpenCell>> Hold();
   // Whether the cell takes no new calls, as it is to be another server's. Acks of what was begun
   // pass.
   void SetRetired(bool is_retired) { is_retired_ = is_retired; }
@@ -118,6 +127,8 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
   const std::string cell_;
   const std::string prefix_;
   const uint64_t epoch_;
+  // Before opened_, so that it goes after it.
+  const std::shared_ptr<void> mounted_ = std::make_shared<char>();
   OpenedStore opened_;
   Ownership& ownership_;
   AckQueue& acks_;

@@ -26,8 +26,8 @@ class ClusterOperations {
   struct State {
     std::string node;  // this server's ID
     cluster::ClusterView view;
-    // By ID, of servers that are alive: how long their beats have not changed, as this one has
-    // seen it.
+    // By ID: how long their beats have not changed, as this one has seen it. Not of those for which
+    // it does not know that.
     std::map<std::string, absl::Duration> beat_ages;
   };
 
@@ -35,13 +35,15 @@ class ClusterOperations {
 
   // The registry as it is. Waits for it.
   virtual absl::StatusOr<State> Look() = 0;
-  // cluster::Cells::RoutesBelow(): by memory.
-  virtual std::map<std::string, cluster::Route> RoutesBelow(std::string_view directory) = 0;
+  // cluster::Cells::RoutesBelow(): by memory. kUnavailable: before the first look at the registry.
+  virtual absl::StatusOr<std::map<std::string, cluster::Route>> RoutesBelow(
+      std::string_view directory) = 0;
   // cluster::AskToMove().
   virtual absl::StatusOr<uint64_t> Move(const std::string& cell, const std::string& to) = 0;
   // cluster::AskToDrain().
   virtual absl::Status Drain(const std::string& id, cluster::DrainWish wish) = 0;
-  // Gives a server up at the next look. Errors: kNotFound            no such server;
+  // Gives a server up: with `force` at the next look, else some beats later, if it does not beat
+  // again. Errors: kNotFound            no such server;
   //   kFailedPrecondition  it is over already, or this one, or its beats go on and `force` is not
   //                        set.
   virtual absl::Status Evict(const std::string& id, bool force) = 0;

@@ -20,6 +20,8 @@ class Ownership {
  public:
   virtual ~Ownership() = default;
 
+  // cluster::Cells::has_looked().
+  virtual bool has_looked() { return true; }
   // cluster::Cells::CellOf().
   virtual std::optional<std::string> CellOf(std::string_view path) = 0;
   // cluster::Node::Find(), of a caller that has heard of no epoch. May wait for the registry.

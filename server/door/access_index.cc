@@ -30,6 +30,22 @@ std::string_view TakeDirectory(std::string_view& path) {
 
 }  // namespace
 
+bool MayMatchBelow(std::string_view glob, std::string_view directory) {
+  while (!directory.empty()) {
+    const std::string_view part = TakeDirectory(glob);
+    // The last part of a glob takes a file, unless it reaches over directories.
+    if (part.empty()) return glob.find("**") != std::string_view::npos;
+    // A '/' may be one of a range. Such globs are rare, and cost a look only.
+    if (part.find("**") != std::string_view::npos || part.find('[') != std::string_view::npos) {
+      return true;
+    }
+    const size_t slash = directory.find('/');
+    if (!GlobMatches(part, directory.substr(0, slash))) return false;
+    directory = slash == std::string_view::npos ? std::string_view() : directory.substr(slash + 1);
+  }
+  return true;
+}
+
 struct AccessIndex::Search {
   const AccessSubject& subject;
   const std::string_view file;
@@ -130,6 +146,30 @@ absl::StatusOr<const AccessRule*> AccessIndex::Find(const AccessSubject& subject
     }
   }
   return search.best < rules_.size() ? &rules_[search.best] : nullptr;
+}
+
+const AccessRule* AccessIndex::FindForAll(const AccessSubject& subject) const {
+  const auto found = std::find_if(rules_.begin(), rules_.end(), [&](const AccessRule& rule) {
+    return rule.owners.empty() &&
+           std::find(rule.files.begin(), rule.files.end(), "**") != rule.files.end() &&
+           rule.callers().Takes(subject.name, subject.issuer, subject.groups);
+  });
+  return found == rules_.end() ? nullptr : &*found;
+}
+
+bool AccessIndex::MayBelow(const AccessSubject& subject, std::string_view directory) const {
+  return std::any_of(rules_.begin(), rules_.end(), [&](const AccessRule& rule) {
+    if (rule.allow.empty() || !rule.callers().Takes(subject.name, subject.issuer, subject.groups)) {
+      return false;
+    }
+    return std::any_of(rule.files.begin(), rule.files.end(), [&](const std::string& glob) {
+      const bool names_user = glob.find(kUserInGlob) != std::string::npos;
+      if (!names_user) return MayMatchBelow(glob, directory);
+      if (!MayStandInGlob(subject.name)) return false;
+      return MayMatchBelow(absl::StrReplaceAll(glob, {{ToAbsl(kUserInGlob), ToAbsl(subject.name)}}),
+                           directory);
+    });
+  });
 }
 
 void AccessIndex::LookAtAll(Search& search) const {

@@ -31,6 +31,9 @@ struct AccessSubject {
 // can own none, as it has no name, or one that store::CheckOwner() refuses.
 std::string OwnerName(std::string_view issuer, std::string_view name);
 
+// Whether the glob may match a name below `directory` ("d/e"; empty: the root). True may be wrong.
+bool MayMatchBelow(std::string_view glob, std::string_view directory);
+
 // Immutable, so thread-safe.
 class AccessIndex {
  public:
@@ -48,6 +51,14 @@ class AccessIndex {
   // once if a rule with an owner could be the first; else not at all. Errors: those of `ask`.
   absl::StatusOr<const AccessRule*> Find(const AccessSubject& subject, std::string_view file,
                                          AskOwner ask) const;
+
+  // The first rule for that caller that takes every name: one of its globs is "**", and it names no
+  // owner. nullptr: there is none. Earlier rules may give or take single files.
+  const AccessRule* FindForAll(const AccessSubject& subject) const;
+
+  // Whether a rule that allows something takes the caller, and may take a file below `directory`
+  // (empty: the root). True may be wrong, as for a rule with an owner; false is not.
+  bool MayBelow(const AccessSubject& subject, std::string_view directory) const;
 
  private:
   // One glob of a rule. In each list in the order of the rules.

@@ -394,6 +394,35 @@ absl::Status Authenticator::Check(const Principal& principal, const Need& need,
                                     CallerName(principal), " has no right to it"));
 }
 
+absl::Status Authenticator::CheckAllFiles(const Principal& principal, Right right) const {
+  H5M_RETURN_IF_ERROR(CheckRight(principal, right));
+  if (principal.token != nullptr && !principal.token->limits.files.empty()) {
+    return absl::PermissionDeniedError(StrCat(CallerName(principal),
+                                              " is for some files only, and this call needs \"",
+                                              NameOf(right), "\" to all of them"));
+  }
+  const std::shared_ptr<const AccessIndex> index = rules();
+  if (index->empty()) return absl::OkStatus();
+  const AccessRule* const rule = index->FindForAll(SubjectOf(principal));
+  if (rule != nullptr && rule->allow.Has(right)) return absl::OkStatus();
+  return absl::PermissionDeniedError(
+      StrCat(CallerName(principal), " needs \"", NameOf(right),
+             "\" to all files for this call, by an [[access]] table with files = \"**\""));
+}
+
+bool Authenticator::MayBelow(const Principal& principal, std::string_view directory) const {
+  if (principal.token != nullptr && !principal.token->limits.files.empty()) {
+    const auto& globs = principal.token->limits.files;
+    if (std::none_of(globs.begin(), globs.end(), [directory](const std::string& glob) {
+          return MayMatchBelow(glob, directory);
+        })) {
+      return false;
+    }
+  }
+  const std::shared_ptr<const AccessIndex> index = rules();
+  return index->empty() || index->MayBelow(SubjectOf(principal), directory);
+}
+
 absl::StatusOr<Principal> Authenticator::Renewed(const Principal& principal) const {
   switch (principal.issuer) {
     case Principal::Issuer::kNone:

@@ -157,6 +157,15 @@ class Authenticator {
   absl::Status Check(const Principal& principal, const Need& need,
                      const store::FileOwner* known = nullptr) const;
 
+  // Whether the caller has the right to all files, as calls need it that change the server or its
+  // cluster as a whole. With tables, the first one for the caller decides that takes every name
+  // (AccessIndex::FindForAll()). Waits for nothing.
+  // Errors: kPermissionDenied  it has not, or its token is for some files only.
+  absl::Status CheckAllFiles(const Principal& principal, Right right) const;
+  // Whether the caller may have a right to a file below `directory` (empty: the root), by tables
+  // and by its token's files=. True may be wrong; false is not. Waits for nothing.
+  bool MayBelow(const Principal& principal, std::string_view directory) const;
+
   // OK: the caller is still known, and has all of `needs`. Errors: as Authenticate() and Check();
   // kUnavailable: as far as could be looked up.
   absl::Status StillMay(const Principal& principal, absl::Span<const Need> needs) const;

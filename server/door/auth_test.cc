@@ -143,6 +143,19 @@ TEST_F(TokensTest, LimitsAreKeptAndCount) {
       authenticator->StillMay(*principal, OneFile(Right::kWrite, "cal.h5"))));
 }
 
+TEST_F(TokensTest, ATokenForSomeFilesIsNotForTheServerAsAWhole) {
+  TokenLimits limits;
+  ASSERT_TRUE(limits.Set("files", "runs/**").ok());
+  const auto token = AddToken(path_, "a", Rights::All(), limits);
+  ASSERT_TRUE(token.ok()) << token.status();
+  const auto authenticator = *Authenticator::Load(path_);
+  const auto principal = authenticator->Authenticate("Bearer " + *token);
+  ASSERT_TRUE(principal.ok()) << principal.status();
+  EXPECT_TRUE(absl::IsPermissionDenied(authenticator->CheckAllFiles(*principal, Right::kOperate)));
+  EXPECT_TRUE(authenticator->MayBelow(*principal, "runs"));
+  EXPECT_FALSE(authenticator->MayBelow(*principal, "x"));
+}
+
 TEST_F(TokensTest, AnExpiredTokenIsTold) {
   TokenLimits limits;
   ASSERT_TRUE(limits.Set("expires", "2020-01-02T03:04:05Z").ok());
@@ -223,6 +236,44 @@ TEST_F(RulesTest, TheFirstTableDecides) {
   ASSERT_TRUE(nobody.ok());
   EXPECT_EQ(authenticator_.RightsTo(*nobody, "open/a").ToString(), "read");
   EXPECT_TRUE(absl::IsNotFound(authenticator_.Check(*nobody, {Right::kRead, "a"})));
+}
+
+// A user of a Unix socket has all rights, and tables narrow them.
+TEST_F(RulesTest, TheServerAsAWholeTakesATableForAllFiles) {
+  const auto may = [this](const Principal& caller, Right right) {
+    return authenticator_.CheckAllFiles(caller, right);
+  };
+  const auto anybody = authenticator_.Authenticate(std::nullopt, {.uid = getuid()});
+  ASSERT_TRUE(anybody.ok());
+  EXPECT_TRUE(may(*anybody, Right::kOperate).ok()) << "without a table";
+  authenticator_.SetRules({Rule({"home/${user}/**"}, {}, "read,write,delete,operate")});
+  const Principal me = Me();
+  EXPECT_TRUE(authenticator_.Check(me, {Right::kOperate, ""}).ok());
+  const absl::Status refused = may(me, Right::kOperate);
+  EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+  EXPECT_THAT(Message(refused), HasSubstr("to all files"));
+  authenticator_.SetRules({Rule({"**"}, {"unix:nobody-else"}, "admin"), Rule({"**"}, {}, "read")});
+  EXPECT_TRUE(absl::IsPermissionDenied(may(me, Right::kOperate)));
+  EXPECT_TRUE(may(me, Right::kRead).ok());
+  AccessRule own = Rule({"**"}, {}, "admin");
+  own.owners = {"${user}"};
+  authenticator_.SetRules({own, Rule({"x/**"}, {}, ""), Rule({"y", "**"}, {me.name}, "operate")});
+  EXPECT_TRUE(may(me, Right::kOperate).ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(may(me, Right::kDelete)));
+}
+
+TEST_F(RulesTest, ACallerMayHaveRightsBelowADirectory) {
+  authenticator_.SetRules({Rule({"x/runs/**", "z/*.h5"}, {}, "read"), Rule({"y/**"}, {}, ""),
+                           Rule({"home/${user}/**"}, {}, "write"),
+                           Rule({"w/**"}, {"unix:nobody-else"}, "read")});
+  const Principal me = Me();
+  for (const char* const seen : {"", "x", "x/runs", "x/runs/d", "z", "home"}) {
+    EXPECT_TRUE(authenticator_.MayBelow(me, seen)) << seen;
+  }
+  EXPECT_TRUE(authenticator_.MayBelow(me, "home/" + me.name));
+  for (const char* const hidden : {"y", "w", "x/other", "z/d", "v", "home/nobody-else"}) {
+    EXPECT_FALSE(authenticator_.MayBelow(me, hidden)) << hidden;
+  }
 }
 
 TEST_F(RulesTest, ReloadedTablesCountForCallersThatAreHere) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
 #include "base/strings.h"
 #include "server/quotas/caller_limits.h"
 #include "server/quotas/space_quotas.h"
@@ -112,6 +113,7 @@ grpc::Status ServerService::GetUsage(grpc::ServerContext* context,
     if (limits != nullptr && !limits->is_on()) limits = nullptr;
     const SpaceLedger& ledger = environment_.quotas.ledger;
     if (request->all()) {
+      H5M_RETURN_IF_ERROR(environment_.authenticator.CheckAllFiles(principal, Right::kOperate));
       FillAll(limits, ledger, *request, *response);
       return absl::OkStatus();
     }

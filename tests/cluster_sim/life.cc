@@ -50,6 +50,8 @@ void Life::Begin() {
       if (self->is_alive_) self->on_end_();
     });
   };
+  // A SIGTERM to itself.
+  events.on_exit_wanted = [this] { node_->Drain(); };
   events.on_note = [this](const std::string& line) { world_.Trace(name_, ": ", line); };
   node_ = std::make_unique<cluster::Node>(
       *client_, *evictor_, *host_, *clock_, cluster::Timing(),

@@ -9,6 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "base/strings.h"
 #include "cluster/claims.h"
+#include "cluster/wishes.h"
 #include "tests/cluster_sim/client.h"
 #include "tests/cluster_sim/life.h"
 #include "tests/cluster_sim/server.h"
@@ -36,6 +37,9 @@ class Simulation {
   void PauseFor(Server& server, absl::Duration time);
   void CutOffFor(Server& server, absl::Duration time);
   void RegistryAway();
+  // What an operator asks some server for.
+  void Operate();
+  void Evict(const std::string& id);
   void Calm();
   // Which cell has no owner that serves it; empty: none.
   std::string Unserved();
@@ -53,9 +57,10 @@ class Simulation {
   bool stops_ = false;
   bool disturbs_ = true;
   absl::Duration calm_for_ = absl::Seconds(2);  // at most, between two disturbances
+  const bool has_operator_;
 };
 
-Simulation::Simulation(uint64_t seed) : world_(seed) {
+Simulation::Simulation(uint64_t seed) : world_(seed), has_operator_(seed % 3 == 0) {
   if (world_.Chance(0.7)) {
     site_.weather = {0.02 * static_cast<double>(world_.Random(3)), 0.01, 0.2, 0.05};
   }
@@ -167,9 +172,43 @@ void Simulation::Disturb() {
   world_.After(world_.Between(absl::Milliseconds(200), calm_for_), [this] { Disturb(); });
 }
 
+// The one that is asked remembers it. So it must be another one, that runs.
+void Simulation::Evict(const std::string& id) {
+  const auto asked = std::find_if(servers_.begin(), servers_.end(), [&id](const auto& each) {
+    return each->is_up() && each->id() != id;
+  });
+  if (asked == servers_.end()) return;
+  using Eviction = cluster::Node::Eviction;
+  const Eviction kind = world_.Chance(0.5) ? Eviction::kForced : Eviction::kIfSilent;
+  (*asked)->life().node().Evict(cluster::ReadCluster(registry_).value(), id, kind);
+}
+
+void Simulation::Operate() {
+  if (!disturbs_) return;
+  const std::string cell = cells_[world_.Random(cells_.size())];
+  const std::string id = servers_[world_.Random(servers_.size())]->id();
+  const uint64_t wish = world_.Random(8);
+  absl::Status asked;  // Refusals are as good as any other answer.
+  if (wish < 3) {
+    asked = cluster::AskToMove(registry_, cell, id).status();
+  } else if (wish == 3) {
+    Evict(id);
+  } else {
+    constexpr cluster::DrainWish kWishes[] = {cluster::DrainWish::kStay, cluster::DrainWish::kExit,
+                                              cluster::DrainWish::kNone, cluster::DrainWish::kNone};
+    asked = cluster::AskToDrain(registry_, id, kWishes[wish - 4]);
+  }
+  world_.Trace("an operator asks for ", wish, " of ", id, ", ", cell, ": ", asked.ToString());
+  world_.After(world_.Between(absl::Milliseconds(200), calm_for_), [this] { Operate(); });
+}
+
 void Simulation::Calm() {
   world_.Trace("calm");
   disturbs_ = false;
+  // One that is to stand aside may never be up again.
+  for (const auto& server : servers_) {
+    cluster::AskToDrain(registry_, server->id(), cluster::DrainWish::kNone).IgnoreError();
+  }
   site_.weather = {};
   site_.registry_is_away = false;
   for (const auto& server : servers_) server->Heal();
@@ -207,6 +246,7 @@ void Simulation::Run() {
   }
   StartClients();
   world_.After(absl::Seconds(5), [this] { Disturb(); });
+  if (has_operator_) world_.After(absl::Seconds(6), [this] { Operate(); });
   world_.Run([] { return false; }, world_.Now() + kChaosTime);
   Calm();
   stops_ = true;

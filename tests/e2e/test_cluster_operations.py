@@ -121,8 +121,9 @@ def test_status_tells_all_from_any_server(trio):
         assert all(each["version"] and each["address"] for each in status["servers"])
         assert {each["cell"]: each["state"] for each in status["cells"]} == {"x": "served", "y": "served"}
         assert sum(each["cells"] for each in status["servers"]) == 2
+    # A server that has not looked for a while knows no age.
     wait_until(
-        lambda: all(each["beat_age_seconds"] < 5 for each in trio.status()["servers"]), "a beat is missing", 30
+        lambda: all((each["beat_age_seconds"] or 0) < 5 for each in trio.status()["servers"]), "a beat is missing", 30
     )
     text = trio.cli("cluster", "status").ok().out
     assert text.startswith("SERVER") and "CELL" in text
@@ -180,6 +181,12 @@ def test_a_server_drains_and_ends(trio):
     assert trio.servers[server].process.wait(60).code == 0
     wait_until(lambda: trio.status(at=asked)["degraded"] is False, "a cell is lost", 60)
     assert "given up" not in trio.servers[asked].log()
+    trio.servers[server].start()
+    wait_until(lambda: trio.up() == {"a", "b", "c"}, "it does not come back", 60)
+    # The one that was asked ends itself, and so cannot tell how it ended.
+    itself = trio.cli("cluster", "drain", server, "--exit", at=server).ok()
+    assert f"{server} is ending" in itself.out
+    assert trio.servers[server].process.wait(60).code == 0
     trio.servers[server].start()
 
 
@@ -248,6 +255,13 @@ def test_lists_and_removals_span_the_cells(trio):
     trio.cli("undelete", "--id", ids["x"], at=owners["x"]).ok()
     trio.cli("undelete", "--id", ids["y"].split(":")[1], at=owners["y"]).ok()
     assert names() == ["x/f.h5", "y/f.h5"]
+
+    def is_complete(limit: int) -> bool:
+        return json.loads(trio.cli("ls", "-n", str(limit), "--json", at=asked).ok().out)["complete"]
+
+    assert [is_complete(limit) for limit in (1, 2)] == [False, True]
+    trio.cli("rm", "y/f.h5", at=owners["y"]).ok()
+    assert is_complete(1), "a cell without files is no more of them"
 
 
 def test_a_list_says_what_is_missing(tmp_path):
