@@ -134,18 +134,20 @@ absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,
   const bool waits = refused_max > absl::ZeroDuration();
   absl::Time next_look = waits ? std::min(deadline, start + refused_max) : deadline;
   bool has_failed = false;
+  std::string error = "no answer";  // The newest that is known.
   while (true) {
     const grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
     if (state == GRPC_CHANNEL_READY) return absl::OkStatus();
     // A server that is away may come back; TLS on one side alone stays so.
     if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && !std::exchange(has_failed, true)) {
-      const std::string error = LastError(channel);
+      error = LastError(channel);
       const auto mismatch = FindTlsMismatch(options, error, std::min(timeout, kTlsQuestionMax));
       if (mismatch) return absl::UnavailableError(*mismatch);
       if (!waits && IsRefusal(error)) return NotConnected(options, absl::Now() - start, error);
     }
     if (channel.WaitForStateChange(state, absl::ToChronoTime(next_look))) continue;
-    const std::string error = LastError(channel);
+    // A channel that connects just now tells nothing, and takes its time for it.
+    if (channel.GetState(false) != GRPC_CHANNEL_CONNECTING) error = LastError(channel);
     if (next_look == deadline) return NotConnected(options, timeout, error);
     if (IsRefusal(error)) return NotConnected(options, refused_max, error);
     next_look = deadline;

@@ -465,10 +465,16 @@ absl::StatusOr<std::unique_ptr<Client>> ConnectBy(const ClientOptions& server,
 
 }  // namespace
 
+absl::StatusOr<std::unique_ptr<Client>> ConnectDirectly(const ClientOptions& server,
+                                                        absl::Duration timeout,
+                                                        absl::Duration refused_max) {
+  return ConnectBy<MakeChannel>(server, timeout, refused_max);
+}
+
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(const ClientOptions& options,
                                                         absl::Duration connect_timeout,
                                                         absl::Duration refused_max) {
-  return ConnectToCluster(options, ConnectBy<MakeChannel>, connect_timeout, refused_max);
+  return ConnectToCluster(options, ConnectDirectly, connect_timeout, refused_max);
 }
 
 absl::StatusOr<std::unique_ptr<Client>> ConnectToRead(const ClientOptions& options,

@@ -33,41 +33,60 @@ Repeat RepeatUnder(const std::string& request_id) {
   return request_id.empty() ? Repeat::kNever : Repeat::kIfLost;
 }
 
-// The way of one call. Its time begins with its first failure.
+// The pool's timeout is for the connections of a call, and begins again with the first failure of a
+// server that was connected.
+struct Servers {
+  ServerPool pool;
+  Sleep sleep;
+};
+
+// The way of one call.
 class Walk {
  public:
-  Walk(ServerPool& pool, const std::string& name)
-      : pool_(pool), walk_(pool.WalkTo(name, absl::InfinitePast())), server_(walk_.Server()) {}
+  Walk(Servers& servers, const std::string& name)
+      : servers_(servers),
+        pool_(servers.pool),
+        walk_(pool_.WalkTo(name, absl::Now() + pool_.timeout())),
+        server_(walk_.Server()) {}
 
   bool IsConnected() { return pool_.IsConnectedTo(server_); }
   absl::StatusOr<std::shared_ptr<Client>> Connect() {
     server_ = walk_.Server();
-    return pool_.ClientOf(server_, walk_.has_others());
+    const absl::Duration limit = walk_.has_others()
+                                     ? walk_.Limit(ServerWalk::kConnectMax, absl::Now())
+                                     : absl::InfiniteDuration();
+    absl::StatusOr<std::shared_ptr<Client>> client = pool_.ClientOf(server_, limit);
+    is_connected_ = client.ok();
+    return client;
   }
+  // As ServerWalk::SetRefusedUntil().
+  void SetRefusedUntil(absl::Time time) { walk_.SetRefusedUntil(time); }
   // As ServerWalk::Next(), after the pause. False: it is over, with error().
   bool Next(const absl::Status& status) {
     pool_.OnEnd(server_, status);
     const absl::Time now = absl::Now();
-    if (!std::exchange(has_failed_, true)) walk_.Extend(now + pool_.timeout());
+    if (is_connected_ && !std::exchange(has_failed_, true)) walk_.Extend(now + pool_.timeout());
     const std::optional<absl::Duration> pause = walk_.Next(status, now);
-    if (pause) absl::SleepFor(*pause);
+    if (pause) servers_.sleep(*pause);
     return pause.has_value();
   }
   void End(const absl::Status& status) { pool_.OnEnd(server_, status); }
   const absl::Status& error() const { return walk_.error(); }
 
  private:
+  Servers& servers_;
   ServerPool& pool_;
   ServerWalk walk_;
   ClientOptions server_;
+  bool is_connected_ = false;
   bool has_failed_ = false;
 };
 
 // Goes on at another server as long as nothing has come.
 class ClusterFollow final : public FollowStream {
  public:
-  ClusterFollow(ServerPool& pool, const v1::FollowFileRequest& request)
-      : request_(request), walk_(pool, request.name()) {
+  ClusterFollow(Servers& servers, const v1::FollowFileRequest& request)
+      : request_(request), walk_(servers, request.name()) {
     if (walk_.IsConnected()) static_cast<void>(Open());  // Else Read() does it, and waits.
   }
 
@@ -143,7 +162,7 @@ class ClusterFollow final : public FollowStream {
 // callers have asked for the file's state before.
 class ClusterMirror final : public MirrorStream {
  public:
-  explicit ClusterMirror(ServerPool& pool) : pool_(pool) {}
+  explicit ClusterMirror(Servers& servers) : servers_(servers) {}
 
   absl::Status Send(const v1::MirrorFileRequest& request) override {
     if (stream_ == nullptr) H5M_RETURN_IF_ERROR(Open(request.open().name()));
@@ -170,7 +189,7 @@ class ClusterMirror final : public MirrorStream {
   }
 
   absl::Status Open(const std::string& name) {
-    Walk walk(pool_, name);
+    Walk walk(servers_, name);
     for (;;) {
       absl::StatusOr<std::shared_ptr<Client>> client = walk.Connect();
       if (client.ok()) {
@@ -188,7 +207,7 @@ class ClusterMirror final : public MirrorStream {
     return status;
   }
 
-  ServerPool& pool_;
+  Servers& servers_;
   std::shared_ptr<Client> client_;
   std::unique_ptr<MirrorStream> stream_;
   std::optional<Walk> walk_;
@@ -197,24 +216,19 @@ class ClusterMirror final : public MirrorStream {
 class ClusterClient final : public Client {
  public:
   ClusterClient(const ClientOptions& options, ConnectOne connect, absl::Duration timeout,
-                absl::Duration refused_max)
-      : pool_(options, std::move(connect), timeout, refused_max) {}
+                absl::Duration refused_max, Sleep sleep)
+      : servers_{{options, std::move(connect), timeout, refused_max}, std::move(sleep)} {}
 
   absl::Status Connect() {
-    // Of several servers each is asked once at least.
-    const absl::Time deadline = absl::Now() + std::min(pool_.timeout(), pool_.refused_max());
-    ServerWalk walk = pool_.WalkTo("", deadline);
+    Walk walk(servers_, "");
+    walk.SetRefusedUntil(absl::Now() + servers_.pool.refused_max());
     for (;;) {
-      const ClientOptions server = walk.Server();
-      const absl::Status status = pool_.ClientOf(server, walk.has_others()).status();
-      pool_.OnEnd(server, status);
-      const std::optional<absl::Duration> pause = walk.Next(status, absl::Now());
-      if (!pause) return walk.error();
-      absl::SleepFor(*pause);
+      const absl::Status status = walk.Connect().status();
+      if (!walk.Next(status)) return walk.error();
     }
   }
 
-  const ClientOptions& options() const override { return pool_.cluster(); }
+  const ClientOptions& options() const override { return servers_.pool.cluster(); }
 
   absl::StatusOr<v1::GetServerResponse> GetServer(const std::string& name) override {
     return Ask(name, Repeat::kIfLost, [&](Client& server) { return server.GetServer(name); });
@@ -395,17 +409,17 @@ class ClusterClient final : public Client {
   }
 
   std::unique_ptr<FollowStream> FollowFile(const v1::FollowFileRequest& request) override {
-    return std::make_unique<ClusterFollow>(pool_, request);
+    return std::make_unique<ClusterFollow>(servers_, request);
   }
 
   absl::StatusOr<std::unique_ptr<MirrorStream>> OpenMirrorStream() override {
-    return std::make_unique<ClusterMirror>(pool_);
+    return std::make_unique<ClusterMirror>(servers_);
   }
 
  private:
   template <typename Call>
   std::invoke_result_t<Call, Client&> Ask(const std::string& name, Repeat repeat, Call call) {
-    Walk walk(pool_, name);
+    Walk walk(servers_, name);
     for (;;) {
       const absl::StatusOr<std::shared_ptr<Client>> client = walk.Connect();
       absl::Status status = client.status();
@@ -439,15 +453,16 @@ class ClusterClient final : public Client {
     return ended;
   }
 
-  ServerPool pool_;
+  Servers servers_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Client>> ConnectToCluster(const ClientOptions& options,
                                                          ConnectOne connect, absl::Duration timeout,
-                                                         absl::Duration refused_max) {
-  auto client = std::make_unique<ClusterClient>(options, std::move(connect), timeout, refused_max);
+                                                         absl::Duration refused_max, Sleep sleep) {
+  auto client = std::make_unique<ClusterClient>(options, std::move(connect), timeout, refused_max,
+                                                std::move(sleep));
   H5M_RETURN_IF_ERROR(client->Connect());
   return client;
 }

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "rpc/client.h"
 #include "rpc/client_options.h"
@@ -17,18 +18,28 @@ namespace h5mirror::rpc {
 using ConnectOne = std::function<absl::StatusOr<std::unique_ptr<Client>>(
     const ClientOptions& server, absl::Duration timeout, absl::Duration refused_max)>;
 
+// To one server. Its redirects are errors, and are not followed.
+absl::StatusOr<std::unique_ptr<Client>> ConnectDirectly(const ClientOptions& server,
+                                                        absl::Duration timeout,
+                                                        absl::Duration refused_max);
+
+// Waits between two attempts.
+using Sleep = std::function<void(absl::Duration)>;
+
 // At most so many connections are kept, the one that was unused for longest goes first; and none
 // that was unused for so long, but the last one.
 inline constexpr size_t kConnectionsMax = 16;
 inline constexpr absl::Duration kConnectionIdleMax = absl::Minutes(5);
 
-// Waits until one of the servers of `options` is connected, for the times of Client::Connect(). A
-// call goes on to the other servers for as long as `timeout`, from its first failure on; a change
-// only where the server that has failed has not seen it. The first call to a server may wait for
+// Waits until one of the servers of `options` is connected, for the times of Client::Connect(),
+// which hold for all of them together. A call tries to connect for as long, and goes on to the
+// other servers for as long, from the first failure of a server that it has reached; a change only
+// where that server has not seen it. The first call to a server may wait for
 // its connection. Errors: kUnavailable names all servers that were asked.
 absl::StatusOr<std::unique_ptr<Client>> ConnectToCluster(const ClientOptions& options,
                                                          ConnectOne connect, absl::Duration timeout,
-                                                         absl::Duration refused_max);
+                                                         absl::Duration refused_max,
+                                                         Sleep sleep = absl::SleepFor);
 
 }  // namespace h5mirror::rpc
 

@@ -122,6 +122,10 @@ class ClusterClientTest : public ::testing::Test {
     EXPECT_TRUE(client.ok()) << client.status();
     return *std::move(client);
   }
+  // Adds up the time in which nothing would be done.
+  Sleep NoSleep() {
+    return [this](absl::Duration pause) { slept_ += pause; };
+  }
   // The address of the server that has answered, or the error.
   static std::string AskedAt(Client& client) {
     v1::GetVersionRequest request;
@@ -131,6 +135,7 @@ class ClusterClientTest : public ::testing::Test {
   }
 
   Node a_, b_;
+  absl::Duration slept_;
 };
 
 TEST_F(ClusterClientTest, ACallGoesToTheServerThatHasTheFile) {
@@ -152,15 +157,37 @@ TEST_F(ClusterClientTest, ALostOwnerIsAskedForAtTheOthers) {
 }
 
 TEST_F(ClusterClientTest, AServerOfTheListThatIsAwayIsSkipped) {
-  std::string dead;
-  {
-    Node gone;
-    dead = gone.address();
-  }
-  const absl::Time begin = absl::Now();
-  const auto client = Connect({dead, a_.address()});
-  EXPECT_EQ(AskedAt(*client), a_.address());
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(10));
+  std::vector<std::string> asked;
+  const auto connect = [&](const ClientOptions& server, absl::Duration limit,
+                           absl::Duration refused_max) -> absl::StatusOr<std::unique_ptr<Client>> {
+    asked.push_back(server.server);
+    if (server.server == a_.address())
+      return ConnectDirectly(server, absl::Minutes(1), refused_max);
+    EXPECT_EQ(limit, ServerWalk::kConnectMax);
+    EXPECT_EQ(refused_max, absl::ZeroDuration());
+    return absl::UnavailableError("no answer");
+  };
+  const auto client = ConnectToCluster(OptionsOf({"silent:1", a_.address()}), connect,
+                                       absl::Minutes(1), absl::InfiniteDuration(), NoSleep());
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_EQ(AskedAt(**client), a_.address());
+  EXPECT_THAT(asked, testing::ElementsAre("silent:1", a_.address()));
+}
+
+TEST_F(ClusterClientTest, AllServersTogetherGetTheTime) {
+  absl::Duration sum;
+  const auto connect = [&](const ClientOptions&, absl::Duration limit,
+                           absl::Duration) -> absl::StatusOr<std::unique_ptr<Client>> {
+    sum += limit;
+    absl::SleepFor(limit);
+    return absl::UnavailableError("no answer");
+  };
+  const absl::Duration timeout = absl::Milliseconds(500);
+  const auto client = ConnectToCluster(OptionsOf({"a:1", "b:2", "c:3"}), connect, timeout,
+                                       absl::InfiniteDuration(), NoSleep());
+  EXPECT_THAT(std::string(client.status().message()),
+              AllOf(HasSubstr("a:1: no"), HasSubstr("b:2: no"), HasSubstr("c:3: no")));
+  EXPECT_LE(sum, timeout);
 }
 
 TEST_F(ClusterClientTest, AllServersThatWereAskedAreNamed) {
@@ -180,11 +207,17 @@ TEST_F(ClusterClientTest, AllServersThatWereAskedAreNamed) {
 TEST_F(ClusterClientTest, ACircleIsAnError) {
   a_.Give(b_.address());
   b_.Give(a_.address());
-  const auto client = Connect({a_.address(), b_.address()});
-  EXPECT_THAT(AskedAt(*client), HasSubstr("in a circle: "));
+  const auto connect = [](const ClientOptions& server, absl::Duration, absl::Duration refused_max) {
+    return ConnectDirectly(server, absl::Minutes(5), refused_max);
+  };
+  const auto client = ConnectToCluster(OptionsOf({a_.address(), b_.address()}), connect,
+                                       absl::Minutes(5), absl::InfiniteDuration(), NoSleep());
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_THAT(AskedAt(**client), HasSubstr("in a circle: "));
   EXPECT_LT(a_.calls + b_.calls, 20);
+  EXPECT_EQ(slept_, absl::Seconds(2)) << "servers may disagree for a second";
   b_.Give("");
-  EXPECT_EQ(AskedAt(*client), b_.address()) << "it is over";
+  EXPECT_EQ(AskedAt(**client), b_.address()) << "it is over";
 }
 
 TEST_F(ClusterClientTest, AChangeThatMayHaveBeenMadeIsNotRepeated) {
@@ -235,13 +268,13 @@ TEST_F(ClusterClientTest, ConnectionsAreSharedAndFew) {
   };
   ServerPool pool(OptionsOf({"front"}), connect, absl::Seconds(20), absl::InfiniteDuration());
   ClientOptions server;
-  const auto first = pool.ClientOf(server, false);
+  const auto first = pool.ClientOf(server, absl::InfiniteDuration());
   ASSERT_TRUE(first.ok()) << first.status();
-  EXPECT_EQ(pool.ClientOf(server, false)->get(), first->get());
+  EXPECT_EQ(pool.ClientOf(server, absl::InfiniteDuration())->get(), first->get());
   EXPECT_EQ(connects, 1);
   for (size_t i = 0; i < kConnectionsMax + 2; ++i) {
     server.target = "node-" + std::to_string(i);
-    EXPECT_TRUE(pool.ClientOf(server, false).ok());
+    EXPECT_TRUE(pool.ClientOf(server, absl::InfiniteDuration()).ok());
   }
   EXPECT_EQ(connects, kConnectionsMax + 3);
   EXPECT_EQ(pool.connection_count(), kConnectionsMax);

@@ -39,14 +39,27 @@ absl::StatusOr<std::string> ServersOfDriverConfig() {
   return servers;
 }
 
+bool IsAmong(const std::vector<std::string>& entries, const std::string& server) {
+  return std::any_of(entries.begin(), entries.end(),
+                     [&](const std::string& entry) { return IsSameServer(entry, server); });
+}
+
+// A server or a cluster: unites it with the first entry that has one of its servers.
+void AddEntry(std::string added, std::vector<std::string>* entries) {
+  const auto same = std::find_if(entries->begin(), entries->end(), [&](const std::string& entry) {
+    return IsSameServer(entry, added);
+  });
+  if (same == entries->end()) return entries->push_back(std::move(added));
+  for (const std::string& server : ClusterServers(added)) {
+    const bool has_room = ClusterServers(*same).size() < kClusterServersMax;
+    if (has_room && !IsAmong(*entries, server)) same->append("|").append(server);
+  }
+}
+
 void AddServers(const std::string& text, std::vector<std::string>* servers) {
   if (text.empty()) return;
   for (std::string& server : ParseServerList(text).servers) {
-    const auto same = [&](const std::string& known) { return IsSameServer(known, server); };
-    const bool known = std::any_of(servers->begin(), servers->end(), same);
-    if (!known && !server.empty() && server != kEmbeddedServer) {
-      servers->push_back(std::move(server));
-    }
+    if (!server.empty() && server != kEmbeddedServer) AddEntry(std::move(server), servers);
   }
 }
 
@@ -68,6 +81,17 @@ absl::StatusOr<std::vector<std::string>> ConfiguredServersIn(
 
 absl::StatusOr<std::vector<std::string>> ConfiguredServers() {
   return ConfiguredServersIn(StandardDirectories());
+}
+
+std::optional<std::string> FindConfigured(absl::Span<const std::string> configured,
+                                          std::string_view recorded) {
+  std::optional<std::string> found;
+  for (const std::string& entry : configured) {
+    if (!IsSameServer(entry, recorded)) continue;
+    if (found && *found != entry) return std::nullopt;
+    found = entry;
+  }
+  return found;
 }
 
 }  // namespace h5mirror::rpc

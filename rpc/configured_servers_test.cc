@@ -56,5 +56,31 @@ TEST_F(ConfiguredServersTest, EmbeddedIsNoServer) {
   EXPECT_THAT(Servers(), ElementsAre("127.0.0.1:7447"));
 }
 
+TEST_F(ConfiguredServersTest, ListsOfOneClusterAreUnited) {
+  setenv("H5MIRROR_SERVER", "node7|node8", 1);
+  Write("client.toml", "server = \"node9|Node7:7447\"\n");
+  EXPECT_THAT(Servers(), ElementsAre("node7|node8|node9"));
+}
+
+TEST_F(ConfiguredServersTest, MirrorsDoNotBecomeOneCluster) {
+  setenv("H5MIRROR_SERVER", "a,c", 1);
+  Write("client.toml", "server = \"c|b|a\"\n");
+  EXPECT_THAT(Servers(), ElementsAre("a|b", "c"));
+}
+
+TEST(FindConfiguredTest, ARecordsListIsThatOfTheClusterAsConfigured) {
+  const std::vector<std::string> configured = {"node7|node9", "other"};
+  EXPECT_EQ(FindConfigured(configured, "node7|node8"), "node7|node9") << "the site has changed";
+  EXPECT_EQ(FindConfigured(configured, "NODE9:7447"), "node7|node9");
+  EXPECT_EQ(FindConfigured(configured, "evil|other"), "other") << "no other one is asked";
+  EXPECT_EQ(FindConfigured(configured, "evil"), std::nullopt);
+}
+
+// A login at one mirror would go to the other one.
+TEST(FindConfiguredTest, ARecordThatMakesTwoMirrorsOneIsForeign) {
+  EXPECT_EQ(FindConfigured(std::vector<std::string>{"a", "c"}, "c|a"), std::nullopt);
+  EXPECT_EQ(FindConfigured(std::vector<std::string>{"a", "c"}, "c"), "c");
+}
+
 }  // namespace
 }  // namespace h5mirror::rpc

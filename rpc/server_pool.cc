@@ -13,7 +13,7 @@ ServerWalk ServerPool::WalkTo(std::string_view name, absl::Time deadline) {
 }
 
 absl::StatusOr<std::shared_ptr<Client>> ServerPool::ClientOf(const ClientOptions& server,
-                                                             bool has_others) {
+                                                             absl::Duration limit) {
   std::vector<std::shared_ptr<Client>> unused;
   {
     absl::MutexLock lock(&mutex_);
@@ -25,10 +25,13 @@ absl::StatusOr<std::shared_ptr<Client>> ServerPool::ClientOf(const ClientOptions
       return client;
     }
   }
-  const absl::Duration timeout =
-      has_others ? std::min(timeout_, ServerWalk::kConnectMax) : timeout_;
-  const absl::Duration refused_max = has_others ? absl::ZeroDuration() : refused_max_;
-  H5M_ASSIGN_OR_RETURN(std::shared_ptr<Client> client, connect_(server, timeout, refused_max));
+  const absl::Duration timeout = std::min(timeout_, limit);
+  const absl::Duration refused_max =
+      limit == absl::InfiniteDuration() ? refused_max_ : absl::ZeroDuration();
+  ClientOptions one = server;
+  // Of several servers, the channel gives a handshake less time than a later attempt has.
+  if (limit > ServerWalk::kConnectMax) one.others.clear();
+  H5M_ASSIGN_OR_RETURN(std::shared_ptr<Client> client, connect_(one, timeout, refused_max));
   absl::MutexLock lock(&mutex_);
   Connection& connection = connections_[server.target];
   if (connection.client == nullptr) connection.client = std::move(client);

@@ -22,7 +22,7 @@ namespace h5mirror::rpc {
 // Thread-safe. Its lock is not held while a server is connected.
 class ServerPool {
  public:
-  // `timeout`, `refused_max`: for a server alone; of several each gets ServerWalk::kConnectMax.
+  // `timeout`, `refused_max`: for a server alone; of several each gets ServerWalk::Limit().
   ServerPool(ClientOptions cluster, ConnectOne connect, absl::Duration timeout,
              absl::Duration refused_max)
       : cluster_(std::move(cluster)),
@@ -36,8 +36,10 @@ class ServerPool {
 
   // The way of a call for the file.
   ServerWalk WalkTo(std::string_view name, absl::Time deadline);
-  // A connection to the server of a walk. A caller may use it for as long as it likes.
-  absl::StatusOr<std::shared_ptr<Client>> ClientOf(const ClientOptions& server, bool has_others);
+  // A connection to the server of a walk. A caller may use it for as long as it likes. `limit`: to
+  // connect, where there are other servers to ask; infinite: there is no other one.
+  absl::StatusOr<std::shared_ptr<Client>> ClientOf(const ClientOptions& server,
+                                                   absl::Duration limit);
   bool IsConnectedTo(const ClientOptions& server);
   // The call that went to `server` ended with `status`.
   void OnEnd(const ClientOptions& server, const absl::Status& status);

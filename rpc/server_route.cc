@@ -42,6 +42,7 @@ bool ServerRoute::Follow(const ClientOptions& cluster, std::string_view address)
   if (is_redirected_out()) return false;
   const auto named = ParseServerAddress(address);
   if (!named.ok() || !MayGoTo(named->loopback, cluster)) return false;
+  if (target_.empty()) named_ = address;
   ++redirects_;
   address_ = address;
   target_ = named->target;
@@ -49,14 +50,30 @@ bool ServerRoute::Follow(const ClientOptions& cluster, std::string_view address)
   return true;
 }
 
+bool ServerRoute::PassBy(const ClientOptions& cluster, std::string_view address) {
+  if (!target_.empty() || address != lost_named_) return false;
+  if (++passed_ >= CountOf(cluster)) {  // It may be back.
+    lost_named_.clear();
+    return false;
+  }
+  index_ = (index_ + 1) % CountOf(cluster);
+  return true;
+}
+
 void ServerRoute::OnAnswer() {
   redirects_ = 0;
   lost_ = 0;
+  lost_named_.clear();
 }
 
 void ServerRoute::OnLost(const ClientOptions& cluster) {
   redirects_ = 0;
-  if (!target_.empty()) return target_.clear();
+  if (!target_.empty()) {
+    target_.clear();
+    lost_named_ = named_;
+    passed_ = 0;
+    return;
+  }
   ++lost_;
   index_ = (index_ + 1) % CountOf(cluster);
 }
@@ -74,8 +91,17 @@ ClientOptions ServerRoute::Apply(ClientOptions cluster) const {
   return cluster;
 }
 
+// A token that a login renews is the same caller's; so is a credential of munge.
+std::string OwnerCache::KeyOf(const ClientOptions& cluster) {
+  std::string key = cluster.target;
+  for (const ServerAddress& other : cluster.others) StrAppend(&key, "|", other.target);
+  StrAppend(&key, "\n", cluster.token_source.empty() ? cluster.token : cluster.token_source);
+  StrAppend(&key, "\n", cluster.ca_pem, "\n", cluster.certificate_pem);
+  return key;
+}
+
 ServerRoute OwnerCache::Find(const ClientOptions& cluster, std::string_view name) const {
-  const auto known = clusters_.find(cluster.target);
+  const auto known = clusters_.find(KeyOf(cluster));
   if (known == clusters_.end()) return ServerRoute();
   ServerRoute route(known->second.first);
   for (const auto& [cell, address] : known->second.owners) {
@@ -89,20 +115,27 @@ ServerRoute OwnerCache::Find(const ClientOptions& cluster, std::string_view name
 void OwnerCache::OnEnd(const ClientOptions& cluster, const ClientOptions& asked,
                        const absl::Status& status) {
   const auto elsewhere = ElsewhereOf(status);
-  const auto known = clusters_.find(cluster.target);
+  const std::string key = KeyOf(cluster);
+  const auto known = clusters_.find(key);
   // Of a server alone there is nothing to know.
   if (!elsewhere && known == clusters_.end() && cluster.others.empty()) return;
-  Cluster& now = clusters_[cluster.target];
+  if (known == clusters_.end() && clusters_.size() == kClustersMax) clusters_.clear();
+  Cluster& now = clusters_[key];
+  const bool is_away = IsNoAnswer(status) && !elsewhere;
+  const bool names_lost = elsewhere && elsewhere->address == now.lost;
+  if (elsewhere && !names_lost) {
+    now.owners[elsewhere->cell] = elsewhere->address;
+  } else if (is_away) {
+    std::erase_if(now.owners, [&](const auto& owner) { return owner.second == asked.server; });
+    now.lost = asked.server;
+  } else if (asked.server == now.lost) {
+    now.lost.clear();
+  }
   const std::vector<std::string> servers = ClusterServers(cluster.server);
   const auto at = std::find(servers.begin(), servers.end(), asked.server);
-  if (elsewhere) {
-    now.owners[elsewhere->cell] = elsewhere->address;
-  } else if (IsNoAnswer(status)) {
-    std::erase_if(now.owners, [&](const auto& owner) { return owner.second == asked.server; });
-  }
   if (at == servers.end()) return;
-  const bool is_away = IsNoAnswer(status) && !elsewhere;
-  now.first = (static_cast<size_t>(at - servers.begin()) + (is_away ? 1 : 0)) % CountOf(cluster);
+  const size_t step = is_away || names_lost ? 1 : 0;
+  now.first = (static_cast<size_t>(at - servers.begin()) + step) % CountOf(cluster);
 }
 
 std::optional<absl::Duration> ServerWalk::End(absl::Status error) {
@@ -110,20 +143,61 @@ std::optional<absl::Duration> ServerWalk::End(absl::Status error) {
   return std::nullopt;
 }
 
+absl::Duration ServerWalk::Limit(absl::Duration first, absl::Time now) const {
+  constexpr int kDoublingsMax = 10;
+  const absl::Duration left = std::max(deadline_ - now, absl::ZeroDuration());
+  if (!has_others()) return left;
+  const auto lost = losses_.find(Server().server);
+  const int times = lost == losses_.end() ? 0 : std::min(lost->second, kDoublingsMax);
+  const absl::Duration limit = first * (1 << times);
+  const size_t untried = CountUntried();
+  if (untried == 0 && left < 3 * limit) return left;
+  const absl::Duration share = left / static_cast<int64_t>(untried + 1);
+  return std::min({limit, std::max(share, kShareMin), left});
+}
+
+size_t ServerWalk::CountUntried() const {
+  if (cluster_.others.empty()) return 0;
+  const std::string now = Server().server;
+  const std::vector<std::string> servers = ClusterServers(cluster_.server);
+  return static_cast<size_t>(std::count_if(
+      servers.begin(), servers.end(),
+      [&](const std::string& server) { return server != now && !asked_.contains(server); }));
+}
+
+bool ServerWalk::AreAllRefused() const {
+  return std::all_of(tried_.begin(), tried_.end(), [](const auto& tried) {
+    return tried.second.find("Connection refused") != std::string::npos ||
+           tried.second.find("No such file") != std::string::npos;
+  });
+}
+
+absl::Duration ServerWalk::PauseOfRound() {
+  if (!asked_in_round_.contains(Server().server)) return absl::ZeroDuration();
+  asked_in_round_.clear();
+  return kRoundPause;
+}
+
 std::optional<absl::Duration> ServerWalk::Next(const absl::Status& status, absl::Time now) {
+  const std::string asked = Server().server;
+  asked_.insert(asked);
+  asked_in_round_.insert(asked);
   if (const auto elsewhere = ElsewhereOf(status)) return FollowTo(elsewhere->address, status, now);
   if (!IsNoAnswer(status) || !has_others()) return End(status);
-  tried_[Server().server] = std::string(status.message());
-  const bool has_untried = route_.is_configured() && route_.HasUntried(cluster_);
+  tried_[asked] = std::string(status.message());
+  ++losses_[asked];
+  const bool is_whole_round = CountUntried() == 0;
   route_.OnLost(cluster_);
   path_.clear();
-  if (now >= deadline_ && !has_untried) return End(NobodyAnswers());
-  return ++failures_ % CountOf(cluster_) == 0 ? kRoundPause : absl::ZeroDuration();
+  const bool is_refused = is_whole_round && now >= refused_until_ && AreAllRefused();
+  if (now >= deadline_ || is_refused) return End(NobodyAnswers());
+  return PauseOfRound();
 }
 
 std::optional<absl::Duration> ServerWalk::FollowTo(const std::string& address,
                                                    const absl::Status& status, absl::Time now) {
   was_redirected_ = true;
+  if (now < deadline_ && route_.PassBy(cluster_, address)) return PauseOfRound();
   if (path_.empty()) path_.push_back(Server().server);
   path_.push_back(address);
   if (route_.Follow(cluster_, address)) {
@@ -140,6 +214,7 @@ std::optional<absl::Duration> ServerWalk::FollowTo(const std::string& address,
   if (++circles_ == kCirclesMax || now + kCirclePause >= deadline_) return End(GoesInACircle());
   route_.OnLost(cluster_);
   path_.clear();
+  asked_in_round_.clear();
   return kCirclePause;
 }
 

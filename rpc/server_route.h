@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +35,10 @@ class ServerRoute {
   // does after too many answers of this kind in a row, and where a credential would go over the
   // network as plain text.
   bool Follow(const ClientOptions& cluster, std::string_view address);
+  // The server that is asked is one of the user's, and names one that was lost just now: it may not
+  // know of the loss for ever. True: the next one of the user's is asked instead. False: all of
+  // them have named it, or it is another one; Follow() it.
+  bool PassBy(const ClientOptions& cluster, std::string_view address);
   // The server has taken the call: the answers in a row are over, and so are failures.
   void OnAnswer();
   // The server is away, or hangs. After one that was named the user's are asked, any of which knows
@@ -58,6 +63,9 @@ class ServerRoute {
   std::string target_;    // for gRPC; empty: none was
   bool is_here_ = false;  // it is on this machine
   int redirects_ = 0;
+  std::string named_;       // the first one that one of the user's servers has named
+  std::string lost_named_;  // the same, of those that led to a loss
+  size_t passed_ = 0;       // of the user's servers, which have named it again
 };
 
 // What a client knows of its clusters from earlier calls. Not thread-safe.
@@ -72,17 +80,25 @@ class OwnerCache {
   struct Cluster {
     size_t first = 0;                           // of the user's servers: has answered last
     std::map<std::string, std::string> owners;  // by cell
+    std::string lost;                           // the last server that has not answered
   };
-  std::map<std::string, Cluster> clusters_;  // by ClientOptions::target
+  static constexpr size_t kClustersMax = 64;
+  // What a server says over plain text, or to another caller, is not for callers that have a CA or
+  // a credential.
+  static std::string KeyOf(const ClientOptions& cluster);
+
+  std::map<std::string, Cluster> clusters_;
 };
 
 // The servers that one call goes to, one after the other, until one answers. Not thread-safe.
 class ServerWalk {
  public:
-  // For one of several servers to connect.
+  // For the first attempt of one of several servers to connect; see Limit().
   static constexpr absl::Duration kConnectMax = absl::Seconds(1);
-  // Without an answer of one of several servers that is connected, and without a part of one.
+  // The same, without an answer of a server that is connected.
   static constexpr absl::Duration kHungAfter = absl::Seconds(5);
+  // The least share of the time that is left, while there is so much.
+  static constexpr absl::Duration kShareMin = absl::Milliseconds(100);
 
   // Borrows `cluster`, whose token may change meanwhile.
   ServerWalk(const ClientOptions& cluster, ServerRoute route, absl::Time deadline)
@@ -94,6 +110,13 @@ class ServerWalk {
   bool has_others() const {
     return was_redirected_ || !cluster_.others.empty() || !route_.is_configured();
   }
+  // How long Server() may take, of the time that is left: `first`, and twice as long after each
+  // time that it was lost, so that a slow server is reached in the end. Servers that were not asked
+  // yet keep their share. All that is left: there is no other server, or too little time for a
+  // longer attempt after this one. Zero: it is over.
+  absl::Duration Limit(absl::Duration first, absl::Time now) const;
+  // Where all servers were asked, and nobody listens at any, there is only time until then.
+  void SetRefusedUntil(absl::Time time) { refused_until_ = time; }
   // Data came meanwhile, so there is more time.
   void Extend(absl::Time deadline) { deadline_ = std::max(deadline_, deadline); }
 
@@ -108,6 +131,11 @@ class ServerWalk {
   std::optional<absl::Duration> End(absl::Status error);
   std::optional<absl::Duration> FollowTo(const std::string& address, const absl::Status& status,
                                          absl::Time now);
+  // How many of the user's servers were not asked yet, but Server().
+  size_t CountUntried() const;
+  bool AreAllRefused() const;
+  // Before Server() is asked: a while where it was asked in this round.
+  absl::Duration PauseOfRound();
   absl::Status NobodyAnswers() const;
   absl::Status GoesInACircle() const;
 
@@ -116,8 +144,11 @@ class ServerWalk {
   absl::Time deadline_;
   absl::Status error_;
   bool was_redirected_ = false;
-  size_t failures_ = 0;
+  absl::Time refused_until_ = absl::InfiniteFuture();
   int circles_ = 0;
+  std::set<std::string> asked_;           // of all rounds
+  std::set<std::string> asked_in_round_;  // ends where one of them is asked again
+  std::map<std::string, int> losses_;
   std::vector<std::string> path_;             // of the redirects in a row
   std::map<std::string, std::string> tried_;  // without an answer: the server, and why
 };

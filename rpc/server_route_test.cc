@@ -105,6 +105,30 @@ TEST(ServerRouteTest, AfterALostOwnerTheListIsAskedAgain) {
   EXPECT_EQ(route.Apply(Three()).server, "c:3");
 }
 
+// It answers long after the owner's death that the dead one has it.
+TEST(ServerRouteTest, AStaleServerOfTheListIsPassedBy) {
+  ServerRoute route;
+  ASSERT_FALSE(route.PassBy(Three(), "d:4")) << "it was not lost";
+  ASSERT_TRUE(route.Follow(Three(), "d:4"));
+  route.OnLost(Three());
+  EXPECT_EQ(route.Apply(Three()).server, "a:1");
+  EXPECT_FALSE(route.PassBy(Three(), "e:5")) << "a new owner";
+  EXPECT_TRUE(route.PassBy(Three(), "d:4"));
+  EXPECT_EQ(route.Apply(Three()).server, "b:2");
+  EXPECT_TRUE(route.PassBy(Three(), "d:4"));
+  EXPECT_EQ(route.Apply(Three()).server, "c:3");
+  EXPECT_FALSE(route.PassBy(Three(), "d:4")) << "all say so, so it may be back";
+  EXPECT_TRUE(route.Follow(Three(), "d:4"));
+}
+
+TEST(ServerRouteTest, AServerAloneMayNameALostOwnerAgain) {
+  ServerRoute route;
+  ASSERT_TRUE(route.Follow(Configured(), "d:4"));
+  route.OnLost(Configured());
+  EXPECT_FALSE(route.PassBy(Configured(), "d:4"));
+  EXPECT_TRUE(route.Follow(Configured(), "d:4"));
+}
+
 TEST(OwnerCacheTest, TheOwnerOfACellIsAskedAtOnce) {
   OwnerCache cache;
   const ClientOptions cluster = Three();
@@ -123,6 +147,88 @@ TEST(OwnerCacheTest, AServerOfTheListThatIsAwayIsNotAskedFirst) {
   EXPECT_EQ(cache.Find(cluster, "x.h5").Apply(cluster).server, "b:2");
   cache.OnEnd(cluster, ServerRoute(2).Apply(cluster), absl::OkStatus());
   EXPECT_EQ(cache.Find(cluster, "x.h5").Apply(cluster).server, "c:3");
+}
+
+TEST(OwnerCacheTest, AStaleServerOfTheListIsNotAskedFirst) {
+  OwnerCache cache;
+  const ClientOptions cluster = Three();
+  ClientOptions owner = cluster;
+  owner.server = "d:4";
+  cache.OnEnd(cluster, ServerRoute().Apply(cluster), At("d:4"));
+  cache.OnEnd(cluster, owner, kAway);
+  cache.OnEnd(cluster, ServerRoute().Apply(cluster), At("d:4"));
+  EXPECT_EQ(cache.Find(cluster, "x.h5").Apply(cluster).server, "b:2");
+  cache.OnEnd(cluster, owner, absl::OkStatus());
+  cache.OnEnd(cluster, ServerRoute(1).Apply(cluster), At("d:4"));
+  EXPECT_EQ(cache.Find(cluster, "x.h5").Apply(cluster).server, "d:4") << "it is back";
+}
+
+// An owner's name that came over plain text may be anybody's.
+TEST(OwnerCacheTest, CallersOfOtherCredentialsLearnNothingOfIt) {
+  OwnerCache cache;
+  const ClientOptions plain = Three();
+  cache.OnEnd(plain, ServerRoute().Apply(plain), At("evil:4"));
+  ASSERT_EQ(cache.Find(plain, "x.h5").Apply(plain).server, "evil:4");
+  ClientOptions with_ca = plain, with_token = plain, with_login = plain, of_fewer = plain;
+  with_ca.ca_pem = "-----BEGIN CERTIFICATE-----";
+  with_token.ca_pem = with_login.ca_pem = with_ca.ca_pem;
+  with_token.token = "secret";
+  with_login.token_source = "@/home/u/token";
+  of_fewer.server = "a:1|b:2";
+  of_fewer.others.pop_back();
+  cache.OnEnd(with_ca, ServerRoute().Apply(with_ca), At("d:4"));
+  for (const ClientOptions& other : {with_token, with_login, of_fewer}) {
+    EXPECT_EQ(cache.Find(other, "x.h5").Apply(other).server, "a:1");
+  }
+  EXPECT_EQ(cache.Find(with_ca, "x.h5").Apply(with_ca).server, "d:4");
+}
+
+TEST(ServerWalkTest, ServersThatWereNotAskedKeepTheirShareOfTheTime) {
+  const ClientOptions cluster = Three();
+  ServerWalk walk(cluster, ServerRoute(), kStart + absl::Seconds(9));
+  const auto limit = [&](absl::Time now) { return walk.Limit(absl::Seconds(5), now); };
+  EXPECT_EQ(limit(kStart), absl::Seconds(3));
+  ASSERT_TRUE(walk.Next(kAway, kStart + absl::Seconds(3)).has_value());
+  EXPECT_EQ(limit(kStart + absl::Seconds(3)), absl::Seconds(3));
+  ASSERT_TRUE(walk.Next(kAway, kStart + absl::Seconds(3)).has_value());
+  EXPECT_EQ(limit(kStart + absl::Seconds(3)), absl::Seconds(6)) << "it is the last one";
+  EXPECT_EQ(walk.Next(kAway, kStart + absl::Seconds(9)), std::nullopt);
+  EXPECT_EQ(limit(kStart + absl::Seconds(9)), absl::ZeroDuration());
+}
+
+// An owner that needs 15 s for its answer is reached, if the caller waits for so long.
+TEST(ServerWalkTest, ASlowOwnerGetsMoreTimeEachRound) {
+  const ClientOptions server = Configured();
+  ServerWalk walk(server, ServerRoute(), kStart + absl::Seconds(60));
+  const absl::Status late = absl::DeadlineExceededError("no answer");
+  absl::Time now = kStart;
+  std::vector<absl::Duration> limits;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(walk.Next(At("d:4"), now).has_value());
+    limits.push_back(walk.Limit(absl::Seconds(5), now));
+    now += limits.back();
+    const auto pause = walk.Next(late, now);
+    if (pause) now += *pause;
+  }
+  EXPECT_EQ(limits[0], absl::Seconds(5));
+  EXPECT_EQ(limits[1], absl::Seconds(10));
+  EXPECT_GT(limits[2], absl::Seconds(40)) << "another one would be no longer";
+  ServerWalk shorter(server, ServerRoute(), kStart + absl::Seconds(8));
+  ASSERT_TRUE(shorter.Next(At("d:4"), kStart).has_value());
+  EXPECT_EQ(shorter.Limit(absl::Seconds(5), kStart), absl::Seconds(8)) << "none was not asked";
+}
+
+TEST(ServerWalkTest, AStaleServerDoesNotHoldACallForEver) {
+  const ClientOptions cluster = Three();
+  ServerWalk walk(cluster, ServerRoute(), kStart + absl::Seconds(60));
+  ASSERT_TRUE(walk.Next(At("b:2"), kStart).has_value());
+  std::vector<std::string> asked;
+  for (int i = 0; i < 10 && walk.Server().server != "c:3"; ++i) {
+    asked.push_back(walk.Server().server);
+    ASSERT_TRUE(walk.Next(asked.back() == "b:2" ? kAway : At("b:2"), kStart).has_value());
+  }
+  EXPECT_EQ(walk.Server().server, "c:3");
+  EXPECT_THAT(asked, testing::ElementsAre("b:2", "a:1", "b:2"));
 }
 
 TEST(ServerWalkTest, AnAnswerEndsIt) {
@@ -159,13 +265,31 @@ TEST(ServerWalkTest, AllThatWereTriedAreNamed) {
                     HasSubstr("b:2: no answer"), HasSubstr("c:3: Connection refused")));
 }
 
-TEST(ServerWalkTest, WithoutTimeEachIsAskedOnce) {
+TEST(ServerWalkTest, WithoutTimeNoneIsAsked) {
   const ClientOptions cluster = Three();
   ServerWalk walk(cluster, ServerRoute(), kStart);
+  EXPECT_EQ(walk.Next(kAway, kStart), std::nullopt);
+  EXPECT_EQ(walk.Server().server, "b:2") << "the next call begins there";
+}
+
+TEST(ServerWalkTest, WhereAllRefuseEachIsAskedOnce) {
+  const ClientOptions cluster = Three();
+  ServerWalk walk(cluster, ServerRoute(), kStart + absl::Seconds(5));
+  walk.SetRefusedUntil(kStart);
   EXPECT_TRUE(walk.Next(kAway, kStart).has_value());
   EXPECT_TRUE(walk.Next(kAway, kStart).has_value());
   EXPECT_EQ(walk.Next(kAway, kStart), std::nullopt);
   EXPECT_THAT(std::string(walk.error().message()), HasSubstr("c:3: Connection refused"));
+}
+
+TEST(ServerWalkTest, WhereOneIsSilentThereIsMoreTime) {
+  const ClientOptions cluster = Three();
+  ServerWalk walk(cluster, ServerRoute(), kStart + absl::Seconds(5));
+  walk.SetRefusedUntil(kStart);
+  EXPECT_TRUE(walk.Next(absl::UnavailableError("no answer"), kStart).has_value());
+  EXPECT_TRUE(walk.Next(kAway, kStart).has_value());
+  EXPECT_TRUE(walk.Next(kAway, kStart).has_value());
+  EXPECT_EQ(walk.Limit(absl::Seconds(1), kStart), absl::Seconds(5)) << "all that is left";
 }
 
 TEST(ServerWalkTest, AnOwnerThatStaysAwayEndsIt) {
@@ -201,7 +325,7 @@ TEST(ServerWalkTest, ACircleEndsAndIsTold) {
   }
   EXPECT_EQ(pauses, 2) << "servers may disagree for a second";
   EXPECT_TRUE(absl::IsUnavailable(walk.error()));
-  EXPECT_THAT(std::string(walk.error().message()), HasSubstr("in a circle: a:1 -> b:2 -> c:3"));
+  EXPECT_THAT(std::string(walk.error().message()), HasSubstr("in a circle: c:3 -> b:2 -> c:3"));
 }
 
 TEST(ServerWalkTest, ATokenThatMayNotGoThereIsToldOf) {

@@ -13,9 +13,8 @@
 namespace h5mirror::agent {
 namespace {
 
-// Readers wait for it, and may go to the server themselves.
-constexpr absl::Duration kConnectWait = absl::Seconds(1);
-constexpr absl::Duration kCheckWait = absl::Seconds(1);
+// The part of the time for one of several servers' first answer.
+constexpr int kCheckParts = 3;
 
 }  // namespace
 
@@ -23,10 +22,11 @@ absl::StatusOr<rpc::Client*> Upstream::client() {
   absl::MutexLock lock(&mutex_);
   if (client_ != nullptr) return client_.get();
   if (absl::Now() < failed_until_) return failed_;
-  absl::StatusOr<std::unique_ptr<rpc::Client>> client = rpc::ConnectToRead(options_, kConnectWait);
+  absl::StatusOr<std::unique_ptr<rpc::Client>> client =
+      rpc::ConnectToRead(options_, times_.connect);
   if (!client.ok()) {
     failed_ = client.status();
-    failed_until_ = absl::Now() + kConnectWait;
+    failed_until_ = absl::Now() + times_.connect;
     return failed_;
   }
   client_ = *std::move(client);
@@ -49,16 +49,15 @@ Upstream::Agents Upstream::AgentsAt(const rpc::ClientOptions& server) {
 
 absl::StatusOr<v1::CheckReaderResponse> Upstream::CheckReader(
     const v1::CheckReaderRequest& request) {
-  const absl::Time deadline = absl::Now() + kCheckWait;
+  const absl::Time deadline = absl::Now() + times_.check;
   agents_mutex_.Lock();
   rpc::ServerWalk walk(options_, owners_.Find(options_, request.name()), deadline);
   agents_mutex_.Unlock();
   for (;;) {
     const rpc::ClientOptions server = walk.Server();
     const Agents stub = AgentsAt(server);
-    // Of several servers, one that is away leaves time for another.
-    const absl::Duration wait = walk.has_others() ? kCheckWait / 3 : kCheckWait;
-    const absl::Time until = std::min(deadline, absl::Now() + wait);
+    const absl::Time now = absl::Now();
+    const absl::Time until = now + walk.Limit(times_.check / kCheckParts, now);
     std::string shown;
     absl::StatusOr<v1::CheckReaderResponse> answer = Ask(server, *stub, request, until, shown);
     if (rpc::RenewCredential(server, shown, answer.status())) {
@@ -71,7 +70,7 @@ absl::StatusOr<v1::CheckReaderResponse> Upstream::CheckReader(
     const std::optional<absl::Duration> pause = walk.Next(answer.status(), absl::Now());
     if (answer.ok()) return answer;
     if (!pause) return walk.error();
-    absl::SleepFor(*pause);
+    times_.sleep(*pause);
   }
 }
 

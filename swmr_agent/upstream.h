@@ -3,6 +3,7 @@
 #ifndef H5MIRROR_SWMR_AGENT_UPSTREAM_H_
 #define H5MIRROR_SWMR_AGENT_UPSTREAM_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -12,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "h5mirror/v1/agents.grpc.pb.h"
 #include "rpc/client.h"
@@ -19,10 +21,19 @@
 
 namespace h5mirror::agent {
 
+// Readers wait for it, and may go to the server themselves. All servers of a cluster together get
+// these times.
+struct UpstreamTimes {
+  absl::Duration connect = absl::Seconds(1);
+  absl::Duration check = absl::Seconds(1);  // of CheckReader()
+  std::function<void(absl::Duration)> sleep = absl::SleepFor;
+};
+
 // Connects when it is first wanted, and again by itself. Thread-safe.
 class Upstream {
  public:
-  explicit Upstream(rpc::ClientOptions options) : options_(std::move(options)) {}
+  explicit Upstream(rpc::ClientOptions options, UpstreamTimes times = {})
+      : options_(std::move(options)), times_(std::move(times)) {}
   // Over a client that is there; for tests.
   explicit Upstream(std::unique_ptr<rpc::Client> client) : client_(std::move(client)) {}
 
@@ -47,6 +58,7 @@ class Upstream {
                                                      absl::Time deadline, std::string& shown);
 
   const rpc::ClientOptions options_;
+  const UpstreamTimes times_;
   absl::Mutex agents_mutex_;                                             // a leaf
   std::map<std::string, Agents> agents_ ABSL_GUARDED_BY(agents_mutex_);  // by target
   rpc::OwnerCache owners_ ABSL_GUARDED_BY(agents_mutex_);

@@ -56,6 +56,11 @@ rpc::ClientOptions OptionsOf(const std::string& server) {
   return options;
 }
 
+// No machine is too slow for them.
+UpstreamTimes Times() {
+  return {.connect = absl::Minutes(5), .check = absl::Minutes(5), .sleep = [](absl::Duration) {}};
+}
+
 v1::CheckReaderRequest Request() {
   v1::CheckReaderRequest request;
   request.set_name("a.h5");
@@ -66,7 +71,7 @@ v1::CheckReaderRequest Request() {
 TEST(UpstreamTest, RightsAreAskedForAtTheServerThatHasTheFile) {
   Node a, b;
   a.Give(b.address());
-  Upstream upstream(OptionsOf(a.address()));
+  Upstream upstream(OptionsOf(a.address()), Times());
   for (int i = 0; i < 2; ++i) {
     const auto answer = upstream.CheckReader(Request());
     ASSERT_TRUE(answer.ok()) << answer.status();
@@ -80,7 +85,7 @@ TEST(UpstreamTest, ACircleIsAnError) {
   Node a, b;
   a.Give(b.address());
   b.Give(a.address());
-  Upstream upstream(OptionsOf(a.address()));
+  Upstream upstream(OptionsOf(a.address()), Times());
   const absl::Status status = upstream.CheckReader(Request()).status();
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_THAT(std::string(status.message()), testing::HasSubstr("in a circle"));

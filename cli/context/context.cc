@@ -1,7 +1,5 @@
 #include "cli/context/context.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "base/hex.h"
@@ -25,15 +23,6 @@ std::string CommandWith(const std::string& server, const std::vector<std::string
   return command;
 }
 
-// Whether each server of `cluster` is one of `own`. One that is not is not asked.
-bool HasAllServers(const std::vector<std::string>& own, const std::string& cluster) {
-  const std::vector<std::string> servers = ClusterServers(cluster);
-  return std::all_of(servers.begin(), servers.end(), [&](const std::string& server) {
-    return std::any_of(own.begin(), own.end(),
-                       [&](const std::string& each) { return IsSameServer(each, server); });
-  });
-}
-
 }  // namespace
 
 absl::StatusOr<rpc::ClientOptions> Context::Resolve(const rpc::ClientSettings& settings) const {
@@ -51,8 +40,7 @@ absl::StatusOr<rpc::ClientOptions> Context::Options() const { return Resolve(fla
 absl::StatusOr<rpc::ClientOptions> Context::Options(const FileArg& file) const {
   rpc::ClientSettings settings = flags_.client;
   if (!settings.server.has_value() && !file.server.empty()) {
-    H5M_RETURN_IF_ERROR(CheckOwnServer(file));
-    settings.server = file.server;
+    H5M_ASSIGN_OR_RETURN(settings.server, OwnServerOf(file));
     settings.server_origin = StrCat("the record ", RecordPath(file.place()).string());
   }
   return Resolve(settings);
@@ -60,12 +48,12 @@ absl::StatusOr<rpc::ClientOptions> Context::Options(const FileArg& file) const {
 
 // A user with the right to write beside a file could make its record name a server that collects
 // tokens and data.
-absl::Status Context::CheckOwnServer(const FileArg& file) const {
+absl::StatusOr<std::string> Context::OwnServerOf(const FileArg& file) const {
   const std::vector<std::string>& more = flags_.own_servers;
-  if (HasAllServers(more, file.server)) return absl::OkStatus();
+  if (auto found = rpc::FindConfigured(more, file.server)) return *std::move(found);
   H5M_ASSIGN_OR_RETURN(std::vector<std::string> own, rpc::ConfiguredServers());
+  if (auto found = rpc::FindConfigured(own, file.server)) return *std::move(found);
   own.insert(own.end(), more.begin(), more.end());
-  if (HasAllServers(own, file.server)) return absl::OkStatus();
   std::string way_out = "--server ADDRESS goes where you say";
   const bool is_address = rpc::ParseServerAddress(file.server).ok() && file.server[0] != '-';
   if (is_address && !flags_.arguments.empty()) {

@@ -67,7 +67,9 @@ class Context {
   const GlobalFlags& flags_;
   Streams& streams_;
   absl::StatusOr<rpc::ClientOptions> Resolve(const rpc::ClientSettings& settings) const;
-  absl::Status CheckOwnServer(const FileArg& file) const;
+  // The server, or the cluster as configured, that the file's record means.
+  // kFailedPrecondition: it is none of the user's.
+  absl::StatusOr<std::string> OwnServerOf(const FileArg& file) const;
   absl::StatusOr<rpc::Client*> ConnectWhereMoved(const FileArg& file);
   absl::StatusOr<rpc::Client*> ClientOf(const rpc::ClientOptions& options);
   // Of a file with its history beside it.

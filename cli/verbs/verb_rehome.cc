@@ -28,6 +28,15 @@ struct Options {
   bool dry_run = false;
 };
 
+// The same servers of a cluster in the same order, however they are written.
+bool IsSameList(const std::string& a, const std::string& b) {
+  const std::vector<std::string> own = ClusterServers(a), other = ClusterServers(b);
+  const auto same = [](const std::string& one, const std::string& two) {
+    return CanonicalServer(one) == CanonicalServer(two);
+  };
+  return std::equal(own.begin(), own.end(), other.begin(), other.end(), same);
+}
+
 // Of one record that was to be rewritten.
 struct Outcome {
   std::string local;
@@ -49,18 +58,18 @@ class Rehoming {
     const auto is_target = [&](const FoundRecord& found) {
       return IsSameServer(found.record.server, target());
     };
-    if (std::any_of(records->begin(), records->end(), is_target)) {
+    const auto there = std::find_if(records->begin(), records->end(), is_target);
+    if (there != records->end() && IsSameList(there->record.server, target())) {
       ++already_;
       return;
     }
+    if (there != records->end()) return Bring(local, *there);
     for (const FoundRecord& found : *records) {
       if (!IsWanted(found.record)) {
         ++others_;
         continue;
       }
-      const absl::StatusOr<Outcome> outcome = Rehome(local, found);
-      if (!outcome.ok()) return Fail(local, outcome.status());
-      return Tell(*outcome);
+      return Bring(local, found);
     }
   }
 
@@ -86,6 +95,12 @@ class Rehoming {
   }
 
  private:
+  void Bring(const std::string& local, const FoundRecord& found) {
+    const absl::StatusOr<Outcome> outcome = Rehome(local, found);
+    if (!outcome.ok()) return Fail(local, outcome.status());
+    Tell(*outcome);
+  }
+
   const std::string& target() const { return client_.options().server; }
 
   bool IsWanted(const LocalRecord& record) const {

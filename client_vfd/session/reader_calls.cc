@@ -1,6 +1,7 @@
 #include "client_vfd/session/reader_calls.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -58,6 +59,11 @@ absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
 bool IsAway(const absl::Status& status) {
   if (absl::IsDeadlineExceeded(status)) return true;
   return absl::IsUnavailable(status) && !rpc::ElsewhereOf(status).has_value();
+}
+
+// The server itself has said so: its connection stands.
+bool IsAnswer(grpc::Channel& channel, const absl::Status& status) {
+  return absl::IsUnavailable(status) && channel.GetState(false) == GRPC_CHANNEL_READY;
 }
 
 // The connection broke, or the server has all of its threads at work for others just now.
@@ -227,7 +233,7 @@ ReaderCalls& ReaderCalls::Get() {
   return *calls;
 }
 
-absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
+absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout, Turn turn) {
   absl::MutexLock lock(&mutex_);
   if (!Engine::Get().usable()) {
     return absl::FailedPreconditionError(
@@ -241,7 +247,9 @@ absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout) {
     if (Engine::KeyOf(route->options) != before) peers_.erase(before);
   }
   Peer& peer = peers_[Engine::KeyOf(route->options)];
-  if (absl::Now() < peer.suspect_until) *timeout = std::min(*timeout, kSuspectTimeout);
+  if (turn == Turn::kFirst && absl::Now() < peer.suspect_until) {
+    *timeout = std::min(*timeout, kSuspectTimeout);
+  }
   if (peer.channel == nullptr) {
     Engine::Get().StartGrpc([&] { peer.channel = rpc::MakeReadingChannel(route->options); });
   }
@@ -345,18 +353,21 @@ rpc::ServerRoute ReaderCalls::RouteTo(const Target& target) {
 absl::Status ReaderCalls::RunAtServers(const Target& target, Attempt attempt) {
   absl::Time deadline = absl::Now() + target.timeout;
   rpc::ServerWalk walk(target.server, RouteTo(target), deadline);
+  std::set<std::string> visited;
   for (;;) {
     const rpc::ClientOptions server = walk.Server();
-    absl::Duration timeout = std::max(deadline - absl::Now(), absl::ZeroDuration());
-    const bool has_others = walk.has_others();
-    if (has_others && target.gives_way_in == nullptr) {
-      timeout = std::min(timeout, rpc::ServerWalk::kHungAfter);
-    }
-    absl::Time late = absl::Now() + timeout;
+    const absl::Time now = absl::Now();
+    const absl::Duration left = std::max(deadline - now, absl::ZeroDuration());
+    const bool may_be_silent = target.gives_way_in != nullptr;
+    Visit visit{.route = {.options = server, .gives_way_in = target.gives_way_in},
+                .timeout = may_be_silent ? left : walk.Limit(rpc::ServerWalk::kHungAfter, now),
+                .connect = walk.Limit(rpc::ServerWalk::kConnectMax, now),
+                .has_others = walk.has_others(),
+                .turn = visited.insert(server.target).second ? Turn::kFirst : Turn::kLater};
+    absl::Time late = now + visit.timeout;
     const absl::Time before = late;
-    const absl::Status status = RunAt({.options = server, .gives_way_in = target.gives_way_in},
-                                      timeout, has_others, &late, attempt);
-    if (late != before) deadline = std::max(deadline, late);
+    const absl::Status status = RunAt(std::move(visit), &late, attempt);
+    if (late > before) deadline = std::max(deadline, late);
     walk.Extend(deadline);
     {
       absl::MutexLock lock(&mutex_);
@@ -397,19 +408,22 @@ absl::Status ReaderCalls::Try(const Route& route, absl::Time* deadline, Attempt 
   return attempt(route, deadline);
 }
 
-absl::Status ReaderCalls::RunAt(Route route, absl::Duration timeout, bool has_others,
-                                absl::Time* deadline, Attempt attempt) {
-  absl::Duration shorter = timeout;
-  H5M_RETURN_IF_ERROR(Begin(&route, &shorter));
-  *deadline -= timeout - shorter;
+absl::Status ReaderCalls::RunAt(Visit visit, absl::Time* deadline, Attempt attempt) {
+  Route& route = visit.route;
+  // The channel of a server alone gives its handshake more time.
+  if (visit.turn == Turn::kLater) route.options.others.clear();
+  absl::Duration shorter = visit.timeout;
+  H5M_RETURN_IF_ERROR(Begin(&route, &shorter, visit.turn));
+  *deadline -= visit.timeout - shorter;
   absl::Status status;
-  if (has_others) {
-    const absl::Duration wait = std::min(shorter, rpc::ServerWalk::kConnectMax);
+  if (visit.has_others) {
+    const absl::Duration wait = std::min(shorter, visit.connect);
     status = rpc::WaitConnected(*route.channel, route.options, wait, absl::ZeroDuration());
   }
-  if (status.ok()) status = TryUntil(route, has_others, deadline, attempt);
+  if (status.ok()) status = TryUntil(route, visit.has_others, deadline, attempt);
+  const bool is_answer = IsAnswer(*route.channel, status);
   route.channel.reset();
-  End(route, status);
+  End(route, is_answer ? absl::OkStatus() : status);
   if (!absl::IsDeadlineExceeded(status)) return status;
   return absl::DeadlineExceededError(
       absl::StrCat("no answer from ", route.options.server, " within ", HumanDuration(shorter)));
@@ -512,8 +526,10 @@ absl::StatusOr<v1::Version> ReaderCalls::DigestFile(const rpc::ClientOptions& se
   const Target target{only, request.name(), timeout};
   H5M_RETURN_IF_ERROR(RunAtServers(target, [&](const Route& route, absl::Time* deadline) {
     const absl::Status status = DigestOnce(route, timeout, request, deadline, blocks, &begun);
-    // It would begin again with the first block.
-    return begun && IsPassing(status) ? absl::AbortedError(status.message()) : status;
+    // It would begin again with the first block, here or at another server.
+    const bool goes_on = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+                         absl::IsResourceExhausted(status);
+    return begun && goes_on ? absl::AbortedError(status.message()) : status;
   }));
   return blocks.Finish();
 }

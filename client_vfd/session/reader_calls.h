@@ -134,9 +134,19 @@ class ReaderCalls {
   absl::Status Run(const Target& target, Attempt attempt);
   // At the server, or at those of its cluster, one after the other.
   absl::Status RunAtServers(const Target& target, Attempt attempt);
-  // At one server. Tries again until `*deadline`, unless there are `others` to ask.
-  absl::Status RunAt(Route route, absl::Duration timeout, bool has_others, absl::Time* deadline,
-                     Attempt attempt);
+  // Of a call at one server. A suspect one gets little time at the first, so that the others are
+  // asked soon; then it is one that may be slow.
+  enum class Turn { kFirst, kLater };
+  // At one server, for how long, and of that to connect.
+  struct Visit {
+    Route route;
+    absl::Duration timeout;
+    absl::Duration connect;
+    bool has_others;
+    Turn turn;
+  };
+  // Tries again until `*deadline`, unless there are others to ask.
+  absl::Status RunAt(Visit visit, absl::Time* deadline, Attempt attempt);
   absl::Status TryUntil(const Route& route, bool has_others, absl::Time* deadline, Attempt attempt);
   // The same, in one attempt, without a note about the server's state.
   absl::Status RunOnce(const Target& target, Attempt attempt);
@@ -144,7 +154,7 @@ class ReaderCalls {
   bool FindAgent(const ReaderServer& server, Route* route);
   // One attempt at the agent. False: ask the server.
   bool RunAtAgent(Route route, absl::Duration timeout, Attempt attempt);
-  absl::Status Begin(Route* route, absl::Duration* timeout);
+  absl::Status Begin(Route* route, absl::Duration* timeout, Turn turn = Turn::kFirst);
   rpc::ServerRoute RouteTo(const Target& target);
   // Notes the result of a call. kUnavailable, kDeadlineExceeded: the peer is away, unless it named
   // another one.

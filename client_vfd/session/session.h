@@ -451,6 +451,8 @@ class Session final : public std::enable_shared_from_this<Session>,
   // The first credential of munge that was refused since a server has taken a stream.
   std::optional<std::string> refused_credential_ ABSL_GUARDED_BY(mutex_);
   rpc::ServerRoute route_ ABSL_GUARDED_BY(mutex_);  // to the server of the cluster
+  // Before the next attempt of a session that was never open.
+  absl::Duration first_retry_ ABSL_GUARDED_BY(mutex_) = Link::kFirstRetryEvery;
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
   MetadataPages metadata_ ABSL_GUARDED_BY(mutex_);
   SessionRecord record_ ABSL_GUARDED_BY(mutex_);

@@ -207,6 +207,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
       opened.token(), opened.takes_parts(),
       route_.is_first() ? StreamParts::Server::kConfigured : StreamParts::Server::kElsewhere);
   route_.OnAnswer();
+  first_retry_ = Link::kFirstRetryEvery;
   refused_credential_.reset();
   standing_.OnOpened();
   progress_.OnOpened(host_.Now());
@@ -354,7 +355,9 @@ bool Session::FollowElsewhere(const absl::Status& status) {
   if (!elsewhere.has_value()) return false;
   rpc::ClientOptions server = config_.server;
   server.token = token_;
-  if (!route_.Follow(server, elsewhere->address)) return false;
+  if (!route_.PassBy(server, elsewhere->address) && !route_.Follow(server, elsewhere->address)) {
+    return false;
+  }
   Notify("redirected", absl::StrCat(config_.real_path, ": ", status.message()), false);
   if (!link_.ever_opened() && standing_.is_connecting() && queue_.TakeBack()) {
     link_.RetryAt(host_.Now());
@@ -426,6 +429,7 @@ void Session::BeginAsNewFile() {
 // A connection that fails before a barrier was sent on it, as a TLS handshake on a machine under
 // load may, costs no more than another attempt.
 bool Session::TryFirstAgain(const absl::Status& status) {
+  const bool is_of_list = route_.is_configured();
   const bool has_more = route_.HasUntried(config_.server);
   // Nobody listens: that is an answer, unless another server of the cluster may have one.
   const bool refused = !has_more && (absl::StrContains(status.message(), "Connection refused") ||
@@ -438,7 +442,10 @@ bool Session::TryFirstAgain(const absl::Status& status) {
   }
   host_.DropChannel(ServerNow());
   route_.OnLost(config_.server);  // It may be that server which is gone.
-  link_.RetryAt(host_.Now() + (has_more ? absl::ZeroDuration() : Link::kFirstRetryEvery));
+  // The list still names a server that is lost, for a while.
+  const bool at_once = is_of_list && has_more;
+  link_.RetryAt(host_.Now() + (at_once ? absl::ZeroDuration() : first_retry_));
+  if (!at_once) first_retry_ = std::min(2 * first_retry_, Link::kRetryEvery);
   Notify("retry", absl::StrCat(config_.real_path, ": ", status.message(), "; trying again"), false);
   return true;
 }

@@ -121,7 +121,7 @@ def test_readers_go_on_after_a_kill_of_the_owner(pair):
 
 
 def test_readers_go_on_after_an_owner_that_stood_still(pair):
-    """They wait for it as long as it holds the cells, and never get a byte of it afterwards."""
+    """They wait for it as long as it holds the cells, and go on at its successor."""
     readers = Readers(pair)
     pair.owner.process.signal(signal.SIGSTOP)
     wait_until(lambda: "cannot be opened" in pair.other.log(), "nobody tries to open the cell", 60)

@@ -76,14 +76,25 @@ def test_no_verb_follows_it(trap):
     assert trap.local("run.h5").read_bytes() == before and trap.versions("run.h5") == [1, 2]
 
 
-def test_a_list_with_a_foreign_server_is_none_of_ones_own(trap):
-    """A cluster's name for whoever has a file there is trusted, so each of its servers must be."""
+def test_of_a_list_the_own_servers_are_asked(trap):
+    """The cluster is that of the configuration, whatever servers a record adds."""
     for servers in (f"{trap.foreign.address}|{trap.address}", f"{trap.address}|{trap.foreign.address}"):
-        change_record(trap, server=servers)
-        for verb in ["status", "run.h5"], ["log", "run.h5"], ["resync", "run.h5"]:
-            result = tool(trap, *verb, H5MIRROR_SERVER=trap.address)
-            assert result.code == 5 and f"{servers}, which is none of yours" in result.err, result.describe()
+        change_record(trap, server=servers, file_id=trap.file_id)
+        for verb in ["status", "run.h5"], ["log", "run.h5"], ["verify", "run.h5"]:
+            tool(trap, *verb, H5MIRROR_SERVER=trap.address).ok()
         assert not trap.foreign.was_asked()
+    tool(trap, "rehome", "run.h5", H5MIRROR_SERVER=trap.address).ok()
+    assert trap.record("run.h5")["server"] == trap.address and not trap.foreign.was_asked()
+
+
+def test_a_list_of_two_mirrors_is_none_of_ones_own(trap):
+    """A login at one of them would go to the other one."""
+    change_record(trap, server=f"{trap.foreign.address}|{trap.address}", file_id=trap.file_id)
+    (trap.home / ".config" / "h5mirror" / "client.toml").write_text(
+        f'server = ["{trap.address}", "{trap.foreign.address}"]\n')
+    result = tool(trap, "log", "run.h5").ok()
+    assert "rehome" in result.err, result.describe()  # The configured one was asked in its place.
+    assert not trap.foreign.was_asked()
 
 
 def test_the_own_server_is_asked_where_it_has_the_file(trap):
