@@ -1,11 +1,13 @@
 #include "rpc/cluster_calls.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "rpc/channel.h"
 #include "rpc/mirror_stream.h"
+#include "rpc/server_route.h"
 #include "rpc/status.h"
 #include "rpc/texts.h"
 
@@ -71,14 +73,33 @@ class ClusterCallsImpl final : public ClusterCalls {
   const std::unique_ptr<v1::Cluster::Stub> stub_;
 };
 
+absl::StatusOr<std::unique_ptr<ClusterCalls>> ConnectOne(const ClientOptions& server,
+                                                         absl::Duration timeout,
+                                                         absl::Duration refused_max) {
+  const std::shared_ptr<grpc::Channel> channel = MakeChannel(server);
+  H5M_RETURN_IF_ERROR(WaitConnected(*channel, server, timeout, refused_max));
+  return std::make_unique<ClusterCallsImpl>(server, channel);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ClusterCalls>> ClusterCalls::Connect(const ClientOptions& options,
                                                                     absl::Duration connect_timeout,
                                                                     absl::Duration refused_max) {
-  const std::shared_ptr<grpc::Channel> channel = MakeChannel(options);
-  H5M_RETURN_IF_ERROR(WaitConnected(*channel, options, connect_timeout, refused_max));
-  return std::make_unique<ClusterCallsImpl>(options, channel);
+  if (options.others.empty()) return ConnectOne(options, connect_timeout, refused_max);
+  const absl::Time begun = absl::Now();
+  ServerWalk walk(options, ServerRoute(), begun + connect_timeout);
+  walk.SetRefusedUntil(begun + refused_max);
+  for (;;) {
+    ClientOptions server = walk.Server();
+    server.others.clear();
+    const absl::Duration limit = walk.Limit(ServerWalk::kConnectMax, absl::Now());
+    auto connected = ConnectOne(server, limit, absl::ZeroDuration());
+    if (connected.ok()) return connected;
+    const std::optional<absl::Duration> pause = walk.Next(connected.status(), absl::Now());
+    if (!pause) return walk.error();
+    absl::SleepFor(*pause);
+  }
 }
 
 }  // namespace h5mirror::rpc

@@ -69,6 +69,7 @@ absl::StatusOr<rpc::Client*> ClusterDoor::ConnectOnce(const ServedDirectory& pla
   }
   options.origin = StrCat("the cluster of ", options.server);
   options.server = place.address;
+  options.others.clear();
   options.target = named.target;
   options.loopback = named.loopback;
   H5M_ASSIGN_OR_RETURN(
