@@ -14,11 +14,11 @@
 
 namespace h5mirror::rpc {
 
-// The servers and clusters of H5MIRROR_SERVER, of `server` in HDF5_DRIVER_CONFIG (or in the file @FILE that it
-// names), and of client.toml in ~/.config/h5mirror and /etc/h5mirror. Each may name several. If
-// none does: 127.0.0.1:7447. "embedded" does not count. Two lists of one cluster are united, but a
-// server that another entry has stays there: mirrors do not become one.
-// Errors: those of ReadClientDirectory().
+// The servers and clusters of H5MIRROR_SERVER, of `server` in HDF5_DRIVER_CONFIG (or in the file
+// @FILE that it names), and of client.toml in ~/.config/h5mirror and /etc/h5mirror. Each may name
+// several. If none does: 127.0.0.1:7447. "embedded" does not count. Two lists of one cluster are
+// united, but a server that another entry has stays there: mirrors do not become one. Errors: those
+// of ReadClientDirectory().
 absl::StatusOr<std::vector<std::string>> ConfiguredServers();
 
 // The same, with the files in `directories`.

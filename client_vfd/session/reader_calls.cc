@@ -61,11 +61,6 @@ bool IsAway(const absl::Status& status) {
   return absl::IsUnavailable(status) && !rpc::ElsewhereOf(status).has_value();
 }
 
-// The server itself has said so: its connection stands.
-bool IsAnswer(grpc::Channel& channel, const absl::Status& status) {
-  return absl::IsUnavailable(status) && channel.GetState(false) == GRPC_CHANNEL_READY;
-}
-
 // The connection broke, or the server has all of its threads at work for others just now.
 bool IsPassing(const absl::Status& status) {
   if (rpc::ElsewhereOf(status).has_value()) return false;
@@ -357,17 +352,16 @@ absl::Status ReaderCalls::RunAtServers(const Target& target, Attempt attempt) {
   for (;;) {
     const rpc::ClientOptions server = walk.Server();
     const absl::Time now = absl::Now();
-    const absl::Duration left = std::max(deadline - now, absl::ZeroDuration());
-    const bool may_be_silent = target.gives_way_in != nullptr;
+    absl::Duration timeout = std::max(deadline - now, absl::ZeroDuration());
+    if (target.gives_way_in == nullptr) timeout = walk.Limit(rpc::ServerWalk::kHungAfter, now);
     Visit visit{.route = {.options = server, .gives_way_in = target.gives_way_in},
-                .timeout = may_be_silent ? left : walk.Limit(rpc::ServerWalk::kHungAfter, now),
+                .timeout = timeout,
                 .connect = walk.Limit(rpc::ServerWalk::kConnectMax, now),
                 .has_others = walk.has_others(),
                 .turn = visited.insert(server.target).second ? Turn::kFirst : Turn::kLater};
-    absl::Time late = now + visit.timeout;
-    const absl::Time before = late;
+    absl::Time late = now + timeout;
     const absl::Status status = RunAt(std::move(visit), &late, attempt);
-    if (late > before) deadline = std::max(deadline, late);
+    deadline = std::max(deadline, late);
     walk.Extend(deadline);
     {
       absl::MutexLock lock(&mutex_);
@@ -421,9 +415,10 @@ absl::Status ReaderCalls::RunAt(Visit visit, absl::Time* deadline, Attempt attem
     status = rpc::WaitConnected(*route.channel, route.options, wait, absl::ZeroDuration());
   }
   if (status.ok()) status = TryUntil(route, visit.has_others, deadline, attempt);
-  const bool is_answer = IsAnswer(*route.channel, status);
+  // Where the connection stands, the server itself has said so.
+  const bool is_there = route.channel->GetState(false) == GRPC_CHANNEL_READY;
   route.channel.reset();
-  End(route, is_answer ? absl::OkStatus() : status);
+  End(route, is_there && absl::IsUnavailable(status) ? absl::OkStatus() : status);
   if (!absl::IsDeadlineExceeded(status)) return status;
   return absl::DeadlineExceededError(
       absl::StrCat("no answer from ", route.options.server, " within ", HumanDuration(shorter)));
@@ -467,8 +462,7 @@ absl::Status ReaderCalls::ReadVersion(const ReaderServer& server, v1::ReadVersio
         route, timeout, &v1::Versions::Stub::AsyncReadVersion, &request, &whole, deadline, sink,
         canceller);
   };
-  const std::string name = request.name();
-  const Target target{server, name, timeout};
+  const Target target{server, request.name(), timeout};
   return canceller == nullptr ? Run(target, read) : RunOnce(target, read);
 }
 
@@ -527,8 +521,7 @@ absl::StatusOr<v1::Version> ReaderCalls::DigestFile(const rpc::ClientOptions& se
   H5M_RETURN_IF_ERROR(RunAtServers(target, [&](const Route& route, absl::Time* deadline) {
     const absl::Status status = DigestOnce(route, timeout, request, deadline, blocks, &begun);
     // It would begin again with the first block, here or at another server.
-    const bool goes_on = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-                         absl::IsResourceExhausted(status);
+    const bool goes_on = IsAway(status) || IsPassing(status) || absl::IsUnavailable(status);
     return begun && goes_on ? absl::AbortedError(status.message()) : status;
   }));
   return blocks.Finish();
