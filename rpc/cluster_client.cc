@@ -33,8 +33,8 @@ Repeat RepeatUnder(const std::string& request_id) {
   return request_id.empty() ? Repeat::kNever : Repeat::kIfLost;
 }
 
-// The pool's timeout is for the connections of a call, and begins again with the first failure of a
-// server that was connected.
+// Streams hold it, as they may outlive their client. The pool's timeout is for the connections of a
+// call, and begins again with the first failure of a server that was connected.
 struct Servers {
   ServerPool pool;
   Sleep sleep;
@@ -43,9 +43,9 @@ struct Servers {
 // The way of one call.
 class Walk {
  public:
-  Walk(Servers& servers, const std::string& name)
-      : servers_(servers),
-        pool_(servers.pool),
+  Walk(std::shared_ptr<Servers> servers, const std::string& name)
+      : servers_(std::move(servers)),
+        pool_(servers_->pool),
         walk_(pool_.WalkTo(name, absl::Now() + pool_.timeout())),
         server_(walk_.Server()) {}
 
@@ -67,14 +67,14 @@ class Walk {
     const absl::Time now = absl::Now();
     if (is_connected_ && !std::exchange(has_failed_, true)) walk_.Extend(now + pool_.timeout());
     const std::optional<absl::Duration> pause = walk_.Next(status, now);
-    if (pause) servers_.sleep(*pause);
+    if (pause) servers_->sleep(*pause);
     return pause.has_value();
   }
   void End(const absl::Status& status) { pool_.OnEnd(server_, status); }
   const absl::Status& error() const { return walk_.error(); }
 
  private:
-  Servers& servers_;
+  std::shared_ptr<Servers> servers_;
   ServerPool& pool_;
   ServerWalk walk_;
   ClientOptions server_;
@@ -85,8 +85,8 @@ class Walk {
 // Goes on at another server as long as nothing has come.
 class ClusterFollow final : public FollowStream {
  public:
-  ClusterFollow(Servers& servers, const v1::FollowFileRequest& request)
-      : request_(request), walk_(servers, request.name()) {
+  ClusterFollow(std::shared_ptr<Servers> servers, const v1::FollowFileRequest& request)
+      : request_(request), walk_(std::move(servers), request.name()) {
     if (walk_.IsConnected()) static_cast<void>(Open());  // Else Read() does it, and waits.
   }
 
@@ -162,7 +162,7 @@ class ClusterFollow final : public FollowStream {
 // callers have asked for the file's state before.
 class ClusterMirror final : public MirrorStream {
  public:
-  explicit ClusterMirror(Servers& servers) : servers_(servers) {}
+  explicit ClusterMirror(std::shared_ptr<Servers> servers) : servers_(std::move(servers)) {}
 
   absl::Status Send(const v1::MirrorFileRequest& request) override {
     if (stream_ == nullptr) H5M_RETURN_IF_ERROR(Open(request.open().name()));
@@ -174,7 +174,7 @@ class ClusterMirror final : public MirrorStream {
     return Noted(stream_->SendWrites(extents, crc32c, data));
   }
   absl::StatusOr<v1::MirrorFileResponse> Receive() override {
-    if (stream_ == nullptr) return NotBegun();
+    if (stream_ == nullptr) H5M_RETURN_IF_ERROR(Open(""));  // A server may refuse it at once.
     absl::StatusOr<v1::MirrorFileResponse> response = stream_->Receive();
     static_cast<void>(Noted(response.status()));
     return response;
@@ -207,7 +207,7 @@ class ClusterMirror final : public MirrorStream {
     return status;
   }
 
-  Servers& servers_;
+  std::shared_ptr<Servers> servers_;
   std::shared_ptr<Client> client_;
   std::unique_ptr<MirrorStream> stream_;
   std::optional<Walk> walk_;
@@ -217,18 +217,19 @@ class ClusterClient final : public Client {
  public:
   ClusterClient(const ClientOptions& options, ConnectOne connect, absl::Duration timeout,
                 absl::Duration refused_max, Sleep sleep)
-      : servers_{{options, std::move(connect), timeout, refused_max}, std::move(sleep)} {}
+      : servers_(
+            new Servers{{options, std::move(connect), timeout, refused_max}, std::move(sleep)}) {}
 
   absl::Status Connect() {
     Walk walk(servers_, "");
-    walk.SetRefusedUntil(absl::Now() + servers_.pool.refused_max());
+    walk.SetRefusedUntil(absl::Now() + servers_->pool.refused_max());
     for (;;) {
       const absl::Status status = walk.Connect().status();
       if (!walk.Next(status)) return walk.error();
     }
   }
 
-  const ClientOptions& options() const override { return servers_.pool.cluster(); }
+  const ClientOptions& options() const override { return servers_->pool.cluster(); }
 
   absl::StatusOr<v1::GetServerResponse> GetServer(const std::string& name) override {
     return Ask(name, Repeat::kIfLost, [&](Client& server) { return server.GetServer(name); });
@@ -453,7 +454,7 @@ class ClusterClient final : public Client {
     return ended;
   }
 
-  Servers servers_;
+  const std::shared_ptr<Servers> servers_;
 };
 
 }  // namespace

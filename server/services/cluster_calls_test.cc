@@ -6,6 +6,7 @@
 
 #include "onion_store/testing/test_store.h"
 #include "rpc/cluster_calls.h"
+#include "rpc/cluster_client.h"
 #include "rpc/elsewhere.h"
 #include "server/cluster/cluster_store.h"
 #include "server/testing/fake_ownership.h"
@@ -28,6 +29,10 @@ class ClusterCallsTest : public MirrorServerTest {
     ownership_.SetRoute("z", {cluster::RouteKind::kRedirect, 9, "b", "node-b:7447"});
     ownership_.SetRoute("w", {cluster::RouteKind::kWait, 2, "", ""});
     Start();
+    // Redirects are to be seen here, not followed.
+    auto direct = rpc::ConnectDirectly(options_, absl::Seconds(20), absl::Seconds(20));
+    ASSERT_TRUE(direct.ok()) << direct.status();
+    client_ = *std::move(direct);
   }
   absl::Status Undelete(const std::string& name) {
     v1::UndeleteFileRequest request;
