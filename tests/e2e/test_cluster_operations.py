@@ -15,19 +15,9 @@ from harness.site import Site
 
 import pytest
 
-WRITER = """
-    with h5py.File("x/r.h5", "w") as f:
-        d = f.create_dataset("d", (0, 1000), maxshape=(None, 1000), chunks=(1, 1000))
-        n = 0
-        while not os.path.exists("enough"):
-            d.resize(n + 1, axis=0)
-            d[n] = np.random.default_rng(n).random(1000)
-            f.flush()
-            print("cut", n, flush=True)
-            n += 1
-            time.sleep(0.05)
-"""
+import test_cluster
 
+WRITER = test_cluster.WRITER.replace("r.h5", "x/r.h5")
 OPTIONS = {"durable_every": "200ms"}
 
 
