@@ -304,7 +304,7 @@ bool FrontDoor::AcceptOne(size_t index, int listener) {
 bool FrontDoor::RefuseWithReserve(int listener) {
   if (!reserve_.valid()) return false;
   reserve_.Reset();
-  const OwnedFd refused(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  OwnedFd refused(accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!refused.valid()) {
     const bool was_none = errno == EAGAIN || errno == ECONNABORTED;
     reserve_ = OpenReserve();
@@ -313,6 +313,9 @@ bool FrontDoor::RefuseWithReserve(int listener) {
   const std::optional<Peer> peer = PeerOf(refused.get());
   Note(Turned::kDescriptors, peer.has_value() ? peer->Name() : "a peer that has gone");
   shutdown(refused.get(), SHUT_RDWR);
+  // At once: the next connection would be taken in with it, and those after it could not be refused.
+  refused.Reset();
+  reserve_ = OpenReserve();
   return true;
 }
 

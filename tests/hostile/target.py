@@ -1,6 +1,7 @@
 """A server that is attacked, and an honest client beside."""
 
 import os
+import socket
 import threading
 import time
 import urllib.request
@@ -98,8 +99,26 @@ class Target:
     def threads(self) -> int:
         return len(os.listdir(f"/proc/{self.pid}/task"))
 
-    def descriptors(self) -> int:
-        return len(os.listdir(f"/proc/{self.pid}/fd"))
+    def descriptors(self) -> set[int]:
+        """The numbers of those that are open."""
+        return set(map(int, os.listdir(f"/proc/{self.pid}/fd")))
+
+    def connect_to_metrics(self) -> socket.socket:
+        """A connection that asks for nothing. There are no metrics until it is closed."""
+        return socket.create_connection(("127.0.0.1", self._metrics_port), timeout=PATIENCE_S)
+
+    def holds(self, client: tuple[str, int]) -> bool:
+        """Whether the server has the other end of a TCP connection from this port of 127.0.0.1 open."""
+        there = f"0100007F:{client[1]:04X}"
+        table = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+        sockets = {f"socket:[{fields[9]}]" for fields in table if fields[2] == there}
+        return any(self._opened(number) in sockets for number in self.descriptors())
+
+    def _opened(self, number: int) -> str:
+        try:
+            return os.readlink(f"/proc/{self.pid}/fd/{number}")
+        except FileNotFoundError:
+            return ""  # Closed meanwhile.
 
     def metric(self, line: str) -> float:
         """A value that Prometheus is told, by its name and labels as they stand there."""

@@ -35,7 +35,7 @@ def test_server_without_descriptors_accepts_again(start, unix):
     soft, hard = resource.prlimit(target.pid, resource.RLIMIT_NOFILE)
     held = [connect(target.address) for _ in range(8)]
     wait_until(lambda: target.metric("h5mirror_server_connections") == 8, "they are not accepted", PATIENCE_S)
-    resource.prlimit(target.pid, resource.RLIMIT_NOFILE, (target.descriptors() - 4, hard))
+    resource.prlimit(target.pid, resource.RLIMIT_NOFILE, (len(target.descriptors()) - 4, hard))
     refused = [connect(target.address) for _ in range(40)]
     # Not all: a descriptor or two may be closed meanwhile.
     wait_until(lambda: sum(map(ended, refused)) >= 30, "nobody hangs up", PATIENCE_S)
@@ -43,6 +43,30 @@ def test_server_without_descriptors_accepts_again(start, unix):
     wait_until(lambda: target.turned("descriptors") >= 30, "the metric does not grow", PATIENCE_S)
     target.wait_for_log("no descriptors left")
     for connection in held + refused:
+        connection.close()
+    target.assert_serves()
+
+
+def test_descriptor_that_serves_to_refuse_is_given_to_no_connection(start):
+    """A connection takes two. One becomes free after the first refusal: with the reserve, there would be two."""
+    target = start()
+    target.assert_serves()
+    wait_until(lambda: target.metric("h5mirror_server_connections") == 0, "the connection stays", PATIENCE_S)
+    scraper = target.connect_to_metrics()
+    client = scraper.getsockname()
+    wait_until(lambda: target.holds(client), "it is not accepted", PATIENCE_S)
+    soft, hard = resource.prlimit(target.pid, resource.RLIMIT_NOFILE)
+    taken = target.descriptors()
+    resource.prlimit(target.pid, resource.RLIMIT_NOFILE, (min(set(range(len(taken) + 1)) - taken), hard))
+    tried = [connect(target.address) for _ in range(5)]
+    wait_until(lambda: sum(map(ended, tried)) >= 4, "nobody hangs up", PATIENCE_S)
+    scraper.close()
+    wait_until(lambda: not target.holds(client), "its descriptor stays open", PATIENCE_S)
+    tried += [connect(target.address) for _ in range(20)]
+    # One is let in, if another descriptor was about to be closed.
+    wait_until(lambda: sum(map(ended, tried)) >= len(tried) - 2, "the rest waits", PATIENCE_S)
+    resource.prlimit(target.pid, resource.RLIMIT_NOFILE, (soft, hard))
+    for connection in tried:
         connection.close()
     target.assert_serves()
 
