@@ -24,6 +24,12 @@ inline std::optional<int64_t> NumberAfter(std::string_view name, std::string_vie
   return number;
 }
 
+// Whether a file of the history is a pre-image's or an old head. They are made only where an index
+// is durable: with no index beside them it was lost, not never made.
+inline bool ProvesAnIndex(std::string_view name) {
+  return NumberAfter(name, "pages-").has_value() || NumberAfter(name, "head-").has_value();
+}
+
 }  // namespace h5mirror::store
 
 #endif  // H5MIRROR_ONION_STORE_HISTORY_NAMES_H_

@@ -192,6 +192,8 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
     return file;
   }
   if (if_missing == IfMissing::kFail) {
+    const auto entries = tree.List(self.files_.directory());
+    if (entries.ok()) H5M_RETURN_IF_ERROR(self.CheckNothingDurable(*entries));
     return absl::NotFoundError(StrCat("no file ", name, "; see h5mirror ls"));
   }
   if (context->kind == StoreKind::kRoot) H5M_RETURN_IF_ERROR(CheckNewName(name));
@@ -252,10 +254,9 @@ absl::Status FileImpl::CheckAtRest(const FileRow& row) {
       StrCat(files_.name(), " must be recovered before it is read"));
 }
 
-// Pre-images and old heads are made only where an index is durable: it was lost, not never made.
 absl::Status FileImpl::CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const {
   for (const DirectoryEntry& entry : entries) {
-    if (!NumberAfter(entry.name, "pages-") && !NumberAfter(entry.name, "head-")) continue;
+    if (!ProvesAnIndex(entry.name)) continue;
     return absl::DataLossError(StrCat(files_.directory(), " holds ", entry.name,
                                       " and no index that names "
                                       "it: put the index back, or remove ",

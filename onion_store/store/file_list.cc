@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "onion_store/history_names.h"
 #include "onion_store/shared/new_name.h"
 
 namespace h5mirror::store {
@@ -76,11 +77,20 @@ struct Walk {
   }
 
   void Take(const std::string& path) {
-    if (!tree.Stat(StrCat(path, kSuffix, "/index")).ok()) return;  // Only a client's record.
+    if (!HasHistory(path)) return;  // Only a client's record.
     auto stat = tree.Stat(path);
     if (!stat.ok()) return;
     found.push_back(
         {path, static_cast<uint64_t>(stat->size_bytes), absl::FromUnixNanos(stat->mtime_ns)});
+  }
+
+  // Also if its index was lost: the file is listed, and its open tells the damage.
+  bool HasHistory(const std::string& path) {
+    const std::string directory = path + std::string(kSuffix);
+    if (tree.Stat(directory + "/index").ok()) return true;
+    const auto entries = tree.List(directory);
+    return entries.ok() && std::any_of(entries->begin(), entries->end(),
+                                       [](const auto& entry) { return ProvesAnIndex(entry.name); });
   }
 };
 

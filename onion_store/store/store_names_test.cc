@@ -100,6 +100,25 @@ TEST_F(StoreNamesTest, AFileOfADeeperNameIsListedAndServed) {
   EXPECT_EQ(Content(*store_, "x.h5"), kWhole);
 }
 
+TEST_F(StoreNamesTest, AFileWhoseIndexWasLostIsListedAndNeverSaidToBeMissing) {
+  WriteTwo(*store_, "d/a.h5");
+  store_.reset();
+  const auto tree = *env_.OpenTree("/");
+  ASSERT_TRUE(tree->Rename("d/a.h5.h5m/index", "kept").ok());
+  ASSERT_TRUE(tree->Rename("d/a.h5.h5m/index-wal", "kept-wal").ok());
+  Reopen();
+  EXPECT_THAT(Names(), ElementsAre("d/a.h5"));
+  const absl::Status opened = store_->OpenFile("d/a.h5").status();
+  EXPECT_TRUE(absl::IsDataLoss(opened)) << opened;
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("put the index back"));
+  EXPECT_TRUE(absl::IsDataLoss(store_->Move("d/a.h5", "b.h5")));
+  store_.reset();
+  ASSERT_TRUE(tree->Rename("kept", "d/a.h5.h5m/index").ok());
+  ASSERT_TRUE(tree->Rename("kept-wal", "d/a.h5.h5m/index-wal").ok());
+  Reopen();
+  EXPECT_EQ(Content(*store_, "d/a.h5"), kWhole);
+}
+
 TEST_F(StoreNamesTest, AMovedFileKeepsItsHistoryAndCanBeWrittenOn) {
   WriteTwo(*store_, "d/a.h5");
   ASSERT_TRUE(store_->Move("d/a.h5", "e/f/b.h5").ok());
