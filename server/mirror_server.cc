@@ -204,6 +204,7 @@ absl::StatusOr<MirrorServer::Identity> MirrorServer::Identity::Load(const Config
   Identity identity;
   H5M_ASSIGN_OR_RETURN(identity.clients, LoadClientCertificates(config));
   H5M_ASSIGN_OR_RETURN(identity.certificate, LoadCertificate(config, identity.clients.get()));
+  if (identity.certificate) identity.certificate->WarnIfOthersReadKey();
   H5M_ASSIGN_OR_RETURN(identity.authenticator, LoadAuthenticator(config));
   identity.authenticator->SetCertificates(identity.clients.get());
   H5M_ASSIGN_OR_RETURN(identity.logins, LoadLogins(config));

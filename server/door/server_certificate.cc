@@ -82,6 +82,18 @@ absl::StatusOr<KeyAndCertificate> ServerCertificate::Read() const {
   return pem;
 }
 
+void ServerCertificate::WarnIfOthersReadKey() const {
+  using std::filesystem::perms;
+  std::error_code error;
+  const perms mode = std::filesystem::status(key_path_, error).permissions();
+  if (error || (mode & perms::others_all) == perms::none) return;
+  spdlog::warn(
+      "tls_key = \"{}\": every user of this machine can read or write the server's private key, "
+      "and "
+      "stand in for the server: chmod o= it, then renew the pair (h5mirrord init makes one)",
+      key_path_.string());
+}
+
 std::string ServerCertificate::ClientAuthority() const {
   return clients_ == nullptr ? "" : clients_->authority_pem();
 }
@@ -106,6 +118,7 @@ absl::Status ServerCertificate::Reload() {
   pair_.client_authority_pem = std::move(client_authority);
   ++pair_.generation;
   spdlog::info("took the renewed certificate of {}", certificate_path_.string());
+  WarnIfOthersReadKey();
   return absl::OkStatus();
 }
 

@@ -39,6 +39,10 @@ class ServerCertificate {
   // stays. Logs both; a repeated error once.
   absl::Status Reload();
 
+  // Logs that users of this machine other than the owner and its group have rights to the key. Not
+  // refused: an older installation must still start. Reload() warns of a new key by itself.
+  void WarnIfOthersReadKey() const;
+
   // The pair that counts now.
   KeyAndCertificate current() const { return pair().pem; }
 

@@ -43,3 +43,23 @@ def test_a_new_name_is_served_with_the_clients_old_ca(tmp_path):
         assert refused.code == 1 and "h5mirrord init --host NAME" in refused.err, refused.describe()
     finally:
         site.close()
+
+
+def test_a_private_key_that_all_may_read_is_told_of_at_the_start(tmp_path):
+    secrets = tmp_path / "secrets"
+    init(tmp_path, "node7.example").ok()
+    site = Site(tmp_path, options={"tls_cert": secrets / "server.pem", "tls_key": secrets / "server.key", "tokens_file": secrets / "tokens"})
+    told = "server's private key"
+    try:
+        site.server.start()
+        (secrets / "server.key").chmod(0o640)  # A group of its own, as Debian's ssl-cert.
+        site.server.stop()
+        site.server.start()
+        assert told not in site.server.log()
+        (secrets / "server.key").chmod(0o644)
+        site.server.stop()
+        site.server.start()
+        warning, = (line for line in site.server.log().splitlines() if told in line)
+        assert f'tls_key = "{secrets}/server.key"' in warning and "chmod o=" in warning, warning
+    finally:
+        site.close()
