@@ -109,7 +109,7 @@ class Lister {
     } else if (has_more_) {
       context_.Note(StrCat("there are more files; -n ", options_.limit, " ended the list"));
     }
-    return missing_.empty() ? kExitOk : kExitUnreachable;
+    return CodeAtTheEnd();
   }
 
  private:
@@ -164,6 +164,7 @@ class Lister {
   absl::Status AddLong(const v1::FileSummary& file) {
     absl::StatusOr<v1::FileStatus> status = GetStatus(*client_, file.name());
     if (absl::IsNotFound(status.status())) return absl::OkStatus();  // Gone since it was listed.
+    if (absl::IsDataLoss(status.status())) return AddDamaged(file, status.status());
     H5M_RETURN_IF_ERROR(status.status());
     if (context_.json()) {
       Json entry = SummaryToJson(file);
@@ -182,6 +183,26 @@ class Lister {
     return absl::OkStatus();
   }
 
+  // The damage of one file hides no other.
+  absl::Status AddDamaged(const v1::FileSummary& file, const absl::Status& damage) {
+    is_damaged_ = true;
+    context_.Note(StrCat(file.name(), ": ", ToStd(damage.message())));
+    if (context_.json()) {
+      Json entry = SummaryToJson(file);
+      entry["damage"] = ToStd(damage.message());
+      files_.push_back(std::move(entry));
+    } else {
+      table_.AddRow(
+          {HumanBytes(static_cast<uint64_t>(file.size_bytes())), "damaged", "-", "-", file.name()});
+    }
+    return absl::OkStatus();
+  }
+
+  int CodeAtTheEnd() const {
+    if (!missing_.empty()) return kExitUnreachable;
+    return is_damaged_ ? kExitDataLoss : kExitOk;
+  }
+
   Context& context_;
   const Options& options_;
   ClusterDoor door_;
@@ -189,6 +210,7 @@ class Lister {
   int64_t left_;
   rpc::Client* client_ = nullptr;  // of the server that is asked now
   bool has_more_ = false;
+  bool is_damaged_ = false;           // one of the files of -l
   std::vector<std::string> missing_;  // directories
   Json files_ = Json::array();
 };

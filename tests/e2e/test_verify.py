@@ -50,6 +50,29 @@ def lost(site):
     return [(damage["offset"], damage["newest_version"]) for damage in json.loads(found.out)["damage"]]
 
 
+def test_a_file_whose_index_is_lost_is_listed_beside_the_others(five):
+    history = five.root / "run.h5.h5m"
+    names = ["index", "index-wal"]
+    kept = {each: (history / each).read_bytes() for each in names}
+    for each in names:
+        (history / each).unlink()
+    five.server.start()
+    five.py("h5py.File('whole.h5', 'w').attrs['n'] = 1")
+    assert {"run.h5", "whole.h5"} <= {each["name"] for each in five.json("ls")["files"]}
+    table, as_json = five.cli("ls", "-l"), five.cli("ls", "-l", "--json")
+    assert table.code == as_json.code == 6, table.describe() + as_json.describe()
+    assert "damaged" in table.out and "whole.h5" in table.out and "run.h5: " in table.err, table.describe()
+    damage = {each["name"]: each.get("damage", "") for each in json.loads(as_json.out)["files"]}
+    assert "no index" in damage["run.h5"] and damage["whole.h5"] == "", as_json.out
+    assert five.cli("log", "run.h5").code == 6
+    five.server.stop()
+    for each in names:
+        (history / each).write_bytes(kept[each])
+    five.server.start()
+    assert five.cli("ls", "-l").code == 0
+    assert len(five.json("log", "run.h5")["versions"]) == 5
+
+
 @pytest.mark.parametrize("mtime", ["new", "as it was"])
 def test_a_bit_of_the_head(five, mtime):
     head = five.root / "run.h5"
