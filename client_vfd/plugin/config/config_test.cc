@@ -222,6 +222,11 @@ TEST_F(ConfigFileTest, UnknownKeyInAFileNamesTheFile) {
               AllOf(HasSubstr("typo.toml"), HasSubstr("unknown key 'severs'")));
 }
 
+TEST_F(ConfigFileTest, ANumberInAListIsNoPattern) {
+  EXPECT_THAT(ProblemOf("@" + Write("list.toml", "server = 'a'\ninclude = [1]\n")),
+              AllOf(HasSubstr("list.toml: 'include'"), HasSubstr("a list of strings")));
+}
+
 TEST_F(ConfigFileTest, HomeFileGivesDefaultsThatTheStringOverrides) {
   Write(".config/h5mirror/client.toml", "server = 'home:1'\nack = 'none'\n");
   Config config;

@@ -9,7 +9,8 @@
 namespace h5mirror::vfd {
 namespace {
 
-// A TOML value as the config string would spell it; false for tables and dates.
+// A TOML value as the config string would spell it; false for tables, dates and lists of other
+// things than strings: each key with a list wants patterns or addresses.
 bool ToText(const toml::node& node, std::string* out) {
   if (const auto* text = node.as_string()) {
     *out = text->get();
@@ -22,9 +23,9 @@ bool ToText(const toml::node& node, std::string* out) {
   } else if (const auto* array = node.as_array()) {
     out->clear();
     for (const toml::node& element : *array) {
-      std::string text;
-      if (!ToText(element, &text)) return false;
-      *out += (out->empty() ? "" : ",") + text;
+      const auto* text = element.as_string();
+      if (text == nullptr) return false;
+      *out += (out->empty() ? "" : ",") + text->get();
     }
   } else {
     return false;
@@ -50,7 +51,8 @@ Problem ReadConfigFile(const std::string& path, Missing missing, std::vector<Key
     for (const auto& [key, node] : table) {
       std::string value;
       const std::string name(key.str());
-      if (!ToText(node, &value)) return path + ": '" + name + "' must be a string, number or list";
+      if (!ToText(node, &value))
+        return path + ": '" + name + "' must be a string, a number or a list of strings";
       items->emplace_back(name, value);
     }
   } catch (const toml::parse_error& error) {
