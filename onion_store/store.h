@@ -147,7 +147,8 @@ class Store {
   }
 
   // At most `limit` mirrored files below `directory` ("": the root), recursively, in byte order of
-  // their names, from the first name after `after_name` on.
+  // their names, from the first name after `after_name` on. Directories below that this process may
+  // not read are left out.
   virtual absl::StatusOr<std::vector<FileSummary>> List(std::string_view directory,
                                                         std::string_view after_name,
                                                         size_t limit) = 0;

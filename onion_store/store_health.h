@@ -21,6 +21,7 @@ struct StoreNotice {
     kWentBack,      // durable cuts that no head here can hold were dropped
     kCannotApply,   // a head stays at its cut; told once for each reason
     kNoAccessList,  // heads are for the store's user alone; told once
+    kUnreadable,    // `file` is a directory of which no file can be listed; told once
     kClock,         // the machine's clock was set, or is not believed; names no file
   };
   Kind kind = Kind::kPagesLost;

@@ -311,6 +311,7 @@ class FaultTree final : public EnvTree, public KnowsFileSizes {
   absl::StatusOr<std::vector<DirectoryEntry>> List(std::string_view name) override {
     absl::MutexLock lock(&state_->mutex);
     H5M_RETURN_IF_ERROR(state_->Call());
+    if (name.find(state_->refused_part) != name.npos) H5M_RETURN_IF_ERROR(state_->refusal);
     H5M_ASSIGN_OR_RETURN(uint64_t node, state_->Find(name));
     std::vector<DirectoryEntry> entries;
     for (const auto& [entry, number] : state_->disk.nodes[node].entries) {

@@ -46,7 +46,7 @@ class FaultEnv final : public Env, public KnowsBootTime {
   void FailCall(uint64_t call, absl::Status status) { FailCalls(call, 1, std::move(status)); }
   // The same for `count` calls one after the other.
   void FailCalls(uint64_t call, uint64_t count, absl::Status status);
-  // Every Open() of a name with `part` in it fails with `status`; OK: none does.
+  // Every Open() and List() of a name with `part` in it fails with `status`; OK: none does.
   void FailOpensOf(std::string part, absl::Status status);
   // False: no file gets an access list.
   void SetAccessLists(bool has_access_lists);

@@ -42,14 +42,18 @@ struct Walk {
   EnvTree& tree;
   std::string_view after_name;
   size_t limit;
-  std::vector<FileSummary> found;
+  FileList list;
 
-  bool full() const { return found.size() >= limit; }
+  bool full() const { return list.files.size() >= limit; }
 
   absl::Status Visit(const std::string& directory, Level level) {
     auto entries = tree.List(directory);
     if (absl::IsNotFound(entries.status()) && level == Level::kBelow) {
       return absl::OkStatus();  // Gone.
+    }
+    if (absl::IsPermissionDenied(entries.status()) && level == Level::kBelow) {
+      list.unreadable.push_back(directory);
+      return absl::OkStatus();
     }
     H5M_RETURN_IF_ERROR(entries.status());
     const Listing listing = Sort(directory, *std::move(entries));
@@ -80,7 +84,7 @@ struct Walk {
     if (!HasHistory(path)) return;  // Only a client's record.
     auto stat = tree.Stat(path);
     if (!stat.ok()) return;
-    found.push_back(
+    list.files.push_back(
         {path, static_cast<uint64_t>(stat->size_bytes), absl::FromUnixNanos(stat->mtime_ns)});
   }
 
@@ -96,13 +100,13 @@ struct Walk {
 
 }  // namespace
 
-absl::StatusOr<std::vector<FileSummary>> ListFiles(EnvTree& tree, std::string_view directory,
-                                                   std::string_view after_name, size_t limit) {
+absl::StatusOr<FileList> ListFiles(EnvTree& tree, std::string_view directory,
+                                   std::string_view after_name, size_t limit) {
   while (directory.ends_with('/')) directory.remove_suffix(1);
   if (!directory.empty()) H5M_RETURN_IF_ERROR(CheckName(directory));
   Walk walk{tree, after_name, limit, {}};
   H5M_RETURN_IF_ERROR(walk.Visit(std::string(directory), Level::kTop));
-  return std::move(walk.found);
+  return std::move(walk.list);
 }
 
 }  // namespace h5mirror::store

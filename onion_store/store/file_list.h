@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_ONION_STORE_STORE_FILE_LIST_H_
 #define H5MIRROR_ONION_STORE_STORE_FILE_LIST_H_
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,10 +12,16 @@
 
 namespace h5mirror::store {
 
-// See Store::List(). Costs one readdir() of each directory on the way, and a stat of each file that
-// it returns.
-absl::StatusOr<std::vector<FileSummary>> ListFiles(EnvTree& tree, std::string_view directory,
-                                                   std::string_view after_name, size_t limit);
+struct FileList {
+  std::vector<FileSummary> files;
+  // Directories that this process may not read, as lost+found: nothing below them is in `files`.
+  std::vector<std::string> unreadable;
+};
+
+// See Store::List(). kPermissionDenied: `directory` itself may not be read. Costs one readdir() of
+// each directory on the way, and a stat of each file that it returns.
+absl::StatusOr<FileList> ListFiles(EnvTree& tree, std::string_view directory,
+                                   std::string_view after_name, size_t limit);
 
 }  // namespace h5mirror::store
 

@@ -161,7 +161,22 @@ absl::StatusOr<std::shared_ptr<File>> StoreImpl::OpenOrCreateFile(std::string_vi
 absl::StatusOr<std::vector<FileSummary>> StoreImpl::List(std::string_view directory,
                                                          std::string_view after_name,
                                                          size_t limit) {
-  return ListFiles(*context_->tree, directory, after_name, limit);
+  H5M_ASSIGN_OR_RETURN(FileList list, ListFiles(*context_->tree, directory, after_name, limit));
+  for (const std::string& each : list.unreadable) TellOfUnreadable(each);
+  return std::move(list.files);
+}
+
+// A filesystem makes lost+found for its repair, at its top.
+void StoreImpl::TellOfUnreadable(const std::string& directory) {
+  if (directory == "lost+found") return;
+  {
+    absl::MutexLock lock(&mutex_);
+    const bool is_new = unreadable_.size() < kUnreadableMax && unreadable_.insert(directory).second;
+    if (!is_new) return;
+  }
+  context_->TellNotice(StoreNotice::Kind::kUnreadable, directory,
+                       "may not be read by the server: its files are in no list, no quota and no "
+                       "retention (told once)");
 }
 
 absl::StatusOr<FileInfo> StoreImpl::Glance(const FileSummary& listed) {

@@ -10,6 +10,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "onion_store/file/file_impl.h"
@@ -104,6 +105,7 @@ class StoreImpl final : public Store, public StoreHealth {
   // The name of a file in one of `.h5mirror/open`, `.h5mirror/pruning` and `.h5mirror/checked`.
   absl::StatusOr<std::string> ReadMark(const std::string& mark);
   std::vector<std::shared_ptr<FileImpl>> LiveFiles();
+  void TellOfUnreadable(const std::string& directory);
 
   // ---- store_fork.cc ----
   // What an earlier call of this request made. kAlreadyExists: `taken` is not of that.
@@ -143,6 +145,9 @@ class StoreImpl final : public Store, public StoreHealth {
   absl::flat_hash_map<std::string, Slot> slots_ ABSL_GUARDED_BY(mutex_);
   size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 64;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  // Directories that have been told of.
+  static constexpr size_t kUnreadableMax = 1000;
+  absl::flat_hash_set<std::string> unreadable_ ABSL_GUARDED_BY(mutex_);
   // Moves that failed between their renames. Their names cannot be used until they are finished.
   std::vector<Relocation> pending_ ABSL_GUARDED_BY(mutex_);
 };

@@ -4,15 +4,18 @@
 #include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/shared/new_name.h"
+#include "onion_store/store_health.h"
 #include "onion_store/testing/counting_env.h"
 #include "onion_store/testing/test_store.h"
 
 namespace h5mirror::store {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 // Two versions of `name`: "one" and "two two".
 void WriteTwo(Store& store, const std::string& name) {
@@ -117,6 +120,24 @@ TEST_F(StoreNamesTest, AFileWhoseIndexWasLostIsListedAndNeverSaidToBeMissing) {
   ASSERT_TRUE(tree->Rename("kept-wal", "d/a.h5.h5m/index-wal").ok());
   Reopen();
   EXPECT_EQ(Content(*store_, "d/a.h5"), kWhole);
+}
+
+TEST_F(StoreNamesTest, ADirectoryThatMayNotBeReadHidesNoOtherFile) {
+  WriteTwo(*store_, "a.h5");
+  WriteTwo(*store_, "lost+found/b.h5");
+  WriteTwo(*store_, "z.h5");
+  env_.FailOpensOf("lost+found", absl::PermissionDeniedError("opendir: Permission denied"));
+  EXPECT_THAT(Names(), ElementsAre("a.h5", "z.h5"));
+  EXPECT_THAT(StoreHealth::Of(*store_)->TakeNotices(), IsEmpty()) << "every file system has one";
+  EXPECT_TRUE(absl::IsPermissionDenied(store_->List("lost+found", "", 100).status()));
+  env_.FailOpensOf("", absl::OkStatus());
+  WriteTwo(*store_, "d/e/f.h5");
+  env_.FailOpensOf("d/e", absl::PermissionDeniedError("opendir: Permission denied"));
+  for (int i = 0; i < 3; ++i) EXPECT_THAT(Names(), Not(Contains("d/e/f.h5")));
+  const std::vector<StoreNotice> notices = StoreHealth::Of(*store_)->TakeNotices();
+  ASSERT_EQ(notices.size(), 1);
+  EXPECT_EQ(notices[0].kind, StoreNotice::Kind::kUnreadable);
+  EXPECT_EQ(notices[0].file, "d/e");
 }
 
 TEST_F(StoreNamesTest, AMovedFileKeepsItsHistoryAndCanBeWrittenOn) {

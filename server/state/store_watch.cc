@@ -16,6 +16,8 @@ std::vector<store::StoreNotice> LogNotices(store::Store& store) {
       spdlog::warn("clock: {}", notice.text);
     } else if (notice.kind == store::StoreNotice::Kind::kNoAccessList) {
       spdlog::warn("store: file={} {}", Quoted(notice.file), notice.text);
+    } else if (notice.kind == store::StoreNotice::Kind::kUnreadable) {
+      spdlog::warn("store: directory={} {}", Quoted(notice.file), notice.text);
     } else {
       spdlog::error("store: file={} {}", Quoted(notice.file), notice.text);
     }
