@@ -313,7 +313,8 @@ bool FrontDoor::RefuseWithReserve(int listener) {
   const std::optional<Peer> peer = PeerOf(refused.get());
   Note(Turned::kDescriptors, peer.has_value() ? peer->Name() : "a peer that has gone");
   shutdown(refused.get(), SHUT_RDWR);
-  // At once: the next connection would be taken in with it, and those after it could not be refused.
+  // At once: the next connection would be taken in with it, and those after it could not be
+  // refused.
   refused.Reset();
   reserve_ = OpenReserve();
   return true;
