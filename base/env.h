@@ -47,6 +47,9 @@ class EnvFile {
   // Lets the system begin to write `extent` to the disk, so that a later Sync() has less to wait
   // for. Promises nothing.
   virtual void StartWriteback(Extent) {}
+  // Lets the system begin to read `extent` from the disk, all of it at once, so that ReadAt() waits
+  // less. Promises nothing.
+  virtual void StartReading(Extent) {}
   // Makes `extent` read as zeros, without changing the size; by a hole where the file system can.
   virtual absl::Status Zero(Extent extent) = 0;
   // The first range at or after `offset` that is not a hole; length 0 when there is none. File

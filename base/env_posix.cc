@@ -92,6 +92,11 @@ class PosixFile final : public EnvFile {
     (void)sync_file_range(fd_.get(), extent.offset, extent.length, SYNC_FILE_RANGE_WRITE);
   }
 
+  void StartReading(Extent extent) override {
+    (void)posix_fadvise(fd_.get(), static_cast<off_t>(extent.offset),
+                        static_cast<off_t>(extent.length), POSIX_FADV_WILLNEED);
+  }
+
   absl::Status Zero(Extent extent) override {
     if (extent.length == 0) return absl::OkStatus();
     if (fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, extent.offset,

@@ -175,6 +175,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--block-kib", type=numbers, help="part 3: sizes of the 5,000 blocks, comma-separated; 4,64")
     parser.add_argument("--sets", type=lambda text: text.split(","), default=[], metavar="NAME,...",
                         help="part 3: only these sets of files that processes read: " + ", ".join(follow_crowd.NAMES))
+    parser.add_argument("--processes", type=numbers, help="part 3: how many read such a set, comma-separated; 1,2,4,8,16")
     parser.add_argument("--subscribers", type=numbers, help="part 4: how many, comma-separated")
     parser.add_argument("--dir", type=Path, default=Path("/var/tmp"),
                         help="where the files go; %(default)s, about 25 GB, on a real filesystem")
@@ -198,6 +199,7 @@ def options_of(args: argparse.Namespace) -> Options:
     options.tick_ms = args.tick_ms or options.tick_ms
     options.ticks = args.ticks or options.ticks
     options.readers = args.readers or options.readers
+    options.set_processes = args.processes or options.set_processes
     options.block_kib = args.block_kib or options.block_kib
     options.sets = args.sets
     options.subscribers = args.subscribers or options.subscribers

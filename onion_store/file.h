@@ -113,6 +113,9 @@ class VersionReader {
   // have as many bytes as `out`. Cheaper than a Read() of each where the ranges are many, close to
   // each other and no longer in the head. Errors as Read().
   virtual absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) = 0;
+  // Lets the disk begin to bring what the head has of `extent`, for reads that follow. Promises
+  // nothing, and waits for no disk.
+  virtual void StartReading(Extent) {}
 
   // The next range at or after `offset` that may hold bytes other than zero; holes of the head are
   // skipped. Length 0: none.
@@ -143,6 +146,8 @@ class Snapshot {
   // As VersionReader::ReadRanges(): cheaper than a Read() of each where the ranges are close to
   // each other. Damage between the ranges is no error. Errors as Read().
   virtual absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) const = 0;
+  // As VersionReader::StartReading().
+  virtual void StartReading(Extent) const {}
   // As VersionReader::NextData().
   virtual absl::StatusOr<Extent> NextData(uint64_t offset) const = 0;
   // Ends the pin, for all Snapshots of the cut.

@@ -89,7 +89,6 @@ std::optional<BlockFiller::Task> BlockFiller::Next() {
 void BlockFiller::Run() {
   while (const std::optional<Task> task = Next()) {
     const absl::Status status = Fill(*task->reader, task->want);
-    if (absl::IsResourceExhausted(status)) lacks_memory_ = true;
     if (task->want.kind == rpc::SharedWant::kWait) Answer(*task->reader, ResultOf(status));
     --task->reader->waiting;
     if (task->want.kind == rpc::SharedWant::kWait && status.ok()) GetMore(*task);

@@ -50,9 +50,6 @@ class BlockFiller {
   // for more at once than any reader does.
   bool Take(const std::shared_ptr<BlockReader>& reader, std::string* asked);
 
-  // True once after blocks for which there was no memory.
-  bool TakeLackOfMemory() { return lacks_memory_.exchange(false); }
-
  private:
   struct Task {
     std::shared_ptr<BlockReader> reader;
@@ -69,7 +66,6 @@ class BlockFiller {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   std::atomic<int> getting_more_ = 0;  // threads
-  std::atomic<bool> lacks_memory_ = false;
   std::vector<std::thread> threads_;
 };
 

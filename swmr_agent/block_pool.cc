@@ -111,10 +111,18 @@ BlockPool::Known BlockPool::Peek(const BlockPtr& block) {
 
 bool BlockPool::TryReserve(uint64_t bytes) {
   absl::MutexLock lock(&mutex_);
-  if (bytes > capacity_bytes_ / 2 - reserved_bytes_) return false;
+  if (bytes > capacity_bytes_ / 2 - reserved_bytes_) {
+    lacks_memory_ = true;
+    return false;
+  }
   reserved_bytes_ += bytes;
   MakeRoom();
   return true;
+}
+
+bool BlockPool::TakeLackOfMemory() {
+  absl::MutexLock lock(&mutex_);
+  return std::exchange(lacks_memory_, false);
 }
 
 void BlockPool::Unreserve(uint64_t bytes) {

@@ -79,6 +79,8 @@ class BlockPool {
   // Memory for something else, at most half of the capacity in all: so much less is for blocks
   // until it is given back. False: there is not so much.
   bool TryReserve(uint64_t bytes);
+  // True once after a TryReserve() that was refused.
+  bool TakeLackOfMemory();
   void Unreserve(uint64_t bytes);
 
   // Of Get(): blocks that were known, and not.
@@ -112,6 +114,7 @@ class BlockPool {
   uint64_t raw_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t metadata_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool lacks_memory_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t hits_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t misses_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -48,6 +48,15 @@ TEST(BlockPoolTest, ABlockIsKnownWhenAllOfItsPagesAre) {
   EXPECT_EQ(*bytes, std::string(kPageBytes, 'a') + std::string(kPageBytes, 'b') + "0123456789");
 }
 
+TEST(BlockPoolTest, WhatIsReservedIsAtMostHalfAndALackIsToldOnce) {
+  BlockPool pool(4 * kBlockBytes);
+  EXPECT_TRUE(pool.TryReserve(2 * kBlockBytes));
+  EXPECT_FALSE(pool.TakeLackOfMemory());
+  EXPECT_FALSE(pool.TryReserve(1));
+  EXPECT_TRUE(pool.TakeLackOfMemory());
+  EXPECT_FALSE(pool.TakeLackOfMemory());
+}
+
 TEST(BlockPoolTest, ACopyForgetsWhatChangedAndLeavesTheOriginal) {
   BlockPool pool(1 << 20);
   const BlockPtr block = Filled(pool, Kind::kRaw);

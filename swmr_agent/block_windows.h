@@ -27,7 +27,7 @@ namespace h5mirror::agent {
 // asked for. Its size never changes, and nobody but this process can write to it. Slots take memory
 // when they are first filled; so long it is the pool's, until the window is destroyed.
 //
-// Of BlockWindows, and guarded by its mutex but for descriptors().
+// Of BlockWindows, and guarded by its mutex but for the first two functions.
 class BlockWindow {
  public:
   // Errors: kResourceExhausted the pool has no room for the table; the kernel's.
@@ -38,6 +38,8 @@ class BlockWindow {
 
   // The table and the bytes, as readers get them.
   std::vector<int> descriptors() const { return {table_fd_.get(), bytes_fd_.get()}; }
+  // True once after its pool had no room for a slot or a table, of this window or another one.
+  bool TakeLackOfMemory() const { return pool_->TakeLackOfMemory(); }
 
  private:
   friend class BlockWindows;

@@ -24,8 +24,6 @@ constexpr size_t kReadersMax = 8192;
 constexpr absl::Duration kQuestionWait = absl::Seconds(5);
 // While no reader can be let in, and to find the readers that have not asked in time.
 constexpr int kLookMs = 1000;
-// So long after its last reader a window is kept for the next one.
-constexpr absl::Duration kWindowUnused = absl::Seconds(10);
 
 // In one piece, with the descriptors.
 bool Send(int socket, iovec answer, const std::vector<int>& fds) {
@@ -50,23 +48,26 @@ bool Send(int socket, iovec answer, const std::vector<int>& fds) {
 
 absl::StatusOr<std::unique_ptr<MapServer>> MapServer::Listen(const std::filesystem::path& path,
                                                              mode_t mode_bits, Find find,
-                                                             FindBlocks find_blocks) {
+                                                             FindBlocks find_blocks,
+                                                             absl::Duration unused_max) {
   H5M_ASSIGN_OR_RETURN(const auto place, SocketPlace::Prepare(path));
   H5M_ASSIGN_OR_RETURN(OwnedFd listener, ListenAt(*place));
   OwnedFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (stop.get() < 0) return ErrnoToStatus(errno, "listen for readers that map");
   H5M_RETURN_IF_ERROR(place->Publish(mode_bits));
   return std::unique_ptr<MapServer>(new MapServer(path, std::move(listener), std::move(stop),
-                                                  std::move(find), std::move(find_blocks)));
+                                                  std::move(find), std::move(find_blocks),
+                                                  unused_max));
 }
 
 MapServer::MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Find find,
-                     FindBlocks find_blocks)
+                     FindBlocks find_blocks, absl::Duration unused_max)
     : path_(std::move(path)),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
       find_(std::move(find)),
       find_blocks_(std::move(find_blocks)),
+      unused_max_(unused_max),
       thread_([this] {
         pthread_setname_np(pthread_self(), "h5m-maps");
         Run();
@@ -95,8 +96,9 @@ void MapServer::Run() {
       reader = stays ? std::next(reader) : readers_.erase(reader);
     }
     unused_.remove_if([](const Unused& each) { return absl::Now() > each.until; });
-    // The one that has had no reader for the longest time.
-    if (filler_.TakeLackOfMemory() && !unused_.empty()) unused_.pop_front();
+    // Also where a block took the place of another one: readers would push out each other's blocks
+    // until the time of this window is over, which has had no reader for the longest time.
+    if (!unused_.empty() && unused_.front().window->TakeLackOfMemory()) unused_.pop_front();
     if (ready > 0 && wanted[1].revents != 0) Accept();
   }
 }
@@ -121,7 +123,7 @@ void MapServer::LetGo(Reader& reader) {
   if (reader.blocks == nullptr) return;
   const WindowPtr& window = reader.blocks->view.window;
   unused_.remove_if([&](const Unused& each) { return each.window == window; });
-  unused_.push_back({window, absl::Now() + kWindowUnused});
+  unused_.push_back({window, absl::Now() + unused_max_});
 }
 
 bool MapServer::Serve(Reader& reader) {

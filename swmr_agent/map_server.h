@@ -36,10 +36,14 @@ class MapServer {
   using FindBlocks =
       std::function<absl::StatusOr<SharedView>(uid_t user, const rpc::CutMapQuestion& question)>;
 
+  // So long after its last reader a window is kept for the next one, unless memory is short.
+  static constexpr absl::Duration kUnusedMax = absl::Seconds(10);
+
   // kUnavailable names `path`, and why.
   static absl::StatusOr<std::unique_ptr<MapServer>> Listen(const std::filesystem::path& path,
                                                            mode_t mode_bits, Find find,
-                                                           FindBlocks find_blocks);
+                                                           FindBlocks find_blocks,
+                                                           absl::Duration unused_max = kUnusedMax);
   // Readers keep their mappings.
   ~MapServer();
   MapServer(const MapServer&) = delete;
@@ -62,7 +66,7 @@ class MapServer {
   };
 
   MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Find find,
-            FindBlocks find_blocks);
+            FindBlocks find_blocks, absl::Duration unused_max);
   void Run();
   void Accept();
   // False: it has gone, or is to go.
@@ -78,6 +82,7 @@ class MapServer {
   const OwnedFd stop_;
   const Find find_;
   const FindBlocks find_blocks_;
+  const absl::Duration unused_max_;
   BlockFiller filler_;
   bool accepts_ = true;  // the rest: of the thread
   std::list<Reader> readers_;

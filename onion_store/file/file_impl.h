@@ -250,6 +250,11 @@ class FileImpl final : public File,
                            absl::Span<const std::string_view> pieces)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status TruncateLocked(uint64_t size_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Before cuts are made: a file that was opened to be read has reserved none. Errors: the index's.
+  absl::Status ReserveNumbers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  bool HasNumbers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return index_ == nullptr || cuts_.next < row_.cut_reserved;
+  }
   // Waits until a number for a cut is reserved. kAborted: another session began meanwhile.
   absl::Status AwaitFreeNumber() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<CutNumber> CutLocked(const CutRequest& request, CutWaiter waiter)
@@ -498,7 +503,8 @@ class FileImpl final : public File,
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- file_recovery.cc ----
-  absl::Status Recover(FileRow row) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  enum class Numbers : uint8_t { kNow, kLater };  // reserved; kLater: unless it is closed
+  absl::Status Recover(FileRow row, Numbers numbers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status TakeInPlainFile(std::string_view comment);
   absl::Status RemoveLeftovers(const FileRow* row);
   absl::Status CheckNothingDurable(const std::vector<DirectoryEntry>& entries) const;
@@ -507,6 +513,7 @@ class FileImpl final : public File,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckHead();
   absl::Status CheckAtRest(const FileRow& row);
+  bool IsClosed(const FileRow& row);  // at rest, and its last writer ended in good order
   absl::StatusOr<GenerationPtr> OpenGeneration(int64_t number, const std::string& head_name,
                                                OpenKind kind);
 

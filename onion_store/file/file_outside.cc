@@ -150,6 +150,10 @@ absl::Status FileImpl::CommitOutsideChange(OutsideChange& change) {
   row.server_time_ns = std::max(row.server_time_ns + 1, absl::ToUnixNanos(context_->env.Now()));
   VersionRow version;
   version.info.version = change.newest.version + 1;
+  {
+    absl::MutexLock lock(&mutex_);
+    row.cut_reserved = std::max(row.cut_reserved, cuts_.next);
+  }
   version.info.cut = row.cut_reserved;
   version.info.generation = row.generation;
   version.info.server_time = absl::FromUnixNanos(row.server_time_ns);

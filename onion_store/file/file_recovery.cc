@@ -181,7 +181,8 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
       absl::MutexLock lock(&self.mutex_);
       self.index_ = *std::move(opened);
     }
-    H5M_RETURN_IF_ERROR(self.Recover(std::move(row)));
+    const Numbers numbers = if_missing == IfMissing::kFail ? Numbers::kLater : Numbers::kNow;
+    H5M_RETURN_IF_ERROR(self.Recover(std::move(row), numbers));
     if (context->kind == StoreKind::kRoot) {
       self.LoadMetadata();
       // As the last server's followers may come back (NoteChanges() in file.h).
@@ -242,6 +243,11 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::LoadToRead(
   return file;
 }
 
+bool FileImpl::IsClosed(const FileRow& row) {
+  const auto was_open = context_->tree->Exists(files_.OpenMarkName());
+  return was_open.ok() && !*was_open && CheckAtRest(row).ok();
+}
+
 absl::Status FileImpl::CheckAtRest(const FileRow& row) {
   H5M_ASSIGN_OR_RETURN(const bool unswapped,
                        context_->tree->Exists(files_.GenerationName(row.generation)));
@@ -281,8 +287,10 @@ absl::Status FileImpl::RemoveLeftovers(const FileRow* row) {
   return absl::OkStatus();
 }
 
-absl::Status FileImpl::Recover(FileRow row) {
+absl::Status FileImpl::Recover(FileRow row, Numbers numbers) {
   H5M_RETURN_IF_ERROR(RemoveLeftovers(&row));
+  // A write costs syncs. What is not at rest is opened for good.
+  if (numbers == Numbers::kLater && !IsClosed(row)) numbers = Numbers::kNow;
   std::shared_ptr<VersionIndex> index;
   {
     absl::MutexLock lock(&mutex_);
@@ -311,7 +319,7 @@ absl::Status FileImpl::Recover(FileRow row) {
     // that was put back from a copy those beyond may have been, too, but none beyond the time of
     // day: there was less than one cut in a microsecond.
     cuts_.next = std::max(row.cut_reserved, absl::ToUnixMicros(context_->env.Now()));
-    row.cut_reserved = cuts_.next + kCutReserve;
+    if (numbers == Numbers::kNow) row.cut_reserved = cuts_.next + kCutReserve;
     cuts_.last.number = row.durable_cut;
     cuts_.last.size_bytes = row.durable_size_bytes;
     cuts_.last.time = absl::FromUnixNanos(row.server_time_ns);
@@ -322,7 +330,7 @@ absl::Status FileImpl::Recover(FileRow row) {
     stage_->StartAt(row.stage_last + 1);
     cuts_.last.stage_end = stage_->end();
   }
-  H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
+  if (numbers == Numbers::kNow) H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
   if (row.durable_cut > row.applied_cut) H5M_RETURN_IF_ERROR(ReplayStage());
   H5M_RETURN_IF_ERROR(CheckHead());
   absl::Status fits = GoBackToFit();
@@ -455,7 +463,7 @@ absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
   version.info.changed_bytes = stat.size_bytes;
   GenerationRow began{1, 1, static_cast<uint64_t>(stat.size_bytes)};
   H5M_RETURN_IF_ERROR(CreateIndex(&row, {&version, 1}, began));
-  return Recover(row);
+  return Recover(row, Numbers::kNow);
 }
 
 }  // namespace h5mirror::store

@@ -91,6 +91,7 @@ absl::StatusOr<VersionInfo> FileImpl::FinishMade(absl::Status brought, const Cut
 }
 
 absl::Status FileImpl::BeginRollback(int64_t generation) {
+  H5M_RETURN_IF_ERROR(ReserveNumbers());
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(health_.dead());
   if (session_.is_writing()) {

@@ -45,6 +45,14 @@ absl::StatusOr<Token> FileImpl::Acquire() {
 
 absl::Status FileImpl::Begin(Token token, SessionStart start, const Origin& origin,
                              const LocalAccess& local) {
+  const auto has_numbers = [this] {
+    absl::MutexLock lock(&mutex_);
+    return HasNumbers();
+  };
+  if (!has_numbers()) {
+    WorkTurn turn(&work_lock_);
+    H5M_RETURN_IF_ERROR(ReserveNumbers());
+  }
   bool is_made = false;
   {
     absl::MutexLock lock(&mutex_);
@@ -182,6 +190,27 @@ absl::StatusOr<CutNumber> FileImpl::Cut(
   Post(due);
   context_->TellOfCut(files_.name(), cut);
   return cut;
+}
+
+absl::Status FileImpl::ReserveNumbers() {
+  std::shared_ptr<VersionIndex> index;
+  FileRow row;
+  {
+    absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(health_.dead());
+    if (HasNumbers()) return absl::OkStatus();
+    index = index_;
+    row = row_;
+    row.cut_reserved = cuts_.next + kCutReserve;
+  }
+  if (const absl::Status written = index->WriteFileRow(row); !written.ok()) {
+    // After a failed sync the index must be opened again; a full disk may have room the next time.
+    if (!absl::IsResourceExhausted(written)) Die(written);
+    return written;
+  }
+  absl::MutexLock lock(&mutex_);
+  row_ = row;
+  return absl::OkStatus();
 }
 
 absl::Status FileImpl::AwaitFreeNumber() {

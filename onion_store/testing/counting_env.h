@@ -16,8 +16,9 @@ namespace h5mirror::store {
 
 // Thread-safe.
 struct IoCounts {
-  std::atomic<uint64_t> bytes{0};  // read and written
-  std::atomic<int> syncs{0};       // of files and directories
+  std::atomic<uint64_t> bytes{0};          // read and written
+  std::atomic<int> syncs{0};               // of files and directories
+  std::atomic<uint64_t> started_bytes{0};  // by StartReading()
   // Called before each change of a file or a name, by the thread that makes it; set before the
   // first one. Null: nothing.
   std::function<void()> before_change;
@@ -25,7 +26,7 @@ struct IoCounts {
   void Changes() {
     if (before_change) before_change();
   }
-  void Clear() { bytes = syncs = 0; }
+  void Clear() { bytes = 0, syncs = 0, started_bytes = 0; }
   // The counts of the calling thread alone: the store's own threads work beside it.
   static IoCounts& OfThisThread() {
     thread_local IoCounts counts;
@@ -75,6 +76,10 @@ class CountingEnv final : public Env {
       return file_->Truncate(size);
     }
     void StartWriteback(Extent extent) override { file_->StartWriteback(extent); }
+    void StartReading(Extent extent) override {
+      counts_.started_bytes += extent.length;
+      file_->StartReading(extent);
+    }
     absl::Status Zero(Extent extent) override { return file_->Zero(extent); }
     absl::StatusOr<Extent> NextData(uint64_t offset) override { return file_->NextData(offset); }
     absl::StatusOr<uint64_t> Size() override { return file_->Size(); }

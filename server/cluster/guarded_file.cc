@@ -25,6 +25,7 @@ class GuardedSnapshot final : public store::Snapshot {
     H5M_RETURN_IF_ERROR(inner_->ReadRanges(ranges, out));
     return cell_->Check();
   }
+  void StartReading(Extent extent) const override { inner_->StartReading(extent); }
   absl::StatusOr<Extent> NextData(uint64_t offset) const override {
     return inner_->NextData(offset);
   }
@@ -52,6 +53,7 @@ class OuterReader final : public store::VersionReader {
   absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) override {
     return inner_->ReadRanges(ranges, out);
   }
+  void StartReading(Extent extent) override { inner_->StartReading(extent); }
   absl::StatusOr<Extent> NextData(uint64_t offset) override { return inner_->NextData(offset); }
   absl::StatusOr<std::vector<store::PlacedRun>> Locate(uint64_t page,
                                                        store::PageSums sums) override {

@@ -33,6 +33,9 @@ class SnapshotsService::Source final : public FileBytes {
   absl::Status Read(uint64_t offset, absl::Span<char> out) {
     return snapshot_ != nullptr ? snapshot_->Read(offset, out) : version_->Read(offset, out);
   }
+  void StartReading(Extent extent) {
+    snapshot_ != nullptr ? snapshot_->StartReading(extent) : version_->StartReading(extent);
+  }
   bool is_pinned() const { return snapshot_ != nullptr; }
   FileBytesInfo bytes_info() const override {
     FileBytesInfo info{.file_id = file_id_, .size_bytes = size_bytes_};

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "rpc/status.h"
+#include "server/calls/disk_ahead.h"
 #include "server/calls/send_metadata.h"
 #include "server/calls/stream_call.h"
 #include "server/live/cut_source.h"
@@ -58,6 +59,7 @@ class SnapshotsService::ReadParts final : public TypedStreamSource<v1::ReadSnaps
   absl::Status Read(const StreamTurn& turn, Part& part) {
     std::string& bytes = *part.mutable_data();
     bytes.resize(std::min(turn.part_bytes, data_end_ - at_));
+    disk_.Keep(*source_, at_, bytes.size(), data_end_);
     H5M_RETURN_IF_ERROR(source_->Read(at_, absl::MakeSpan(bytes)));
     part.set_offset(at_);
     part.set_data_crc32c(Crc32c(bytes));
@@ -94,6 +96,7 @@ class SnapshotsService::ReadParts final : public TypedStreamSource<v1::ReadSnaps
   Extent range_;                    // wanted, within the cut
   uint64_t at_ = 0;                 // what was sent of it
   uint64_t data_end_ = 0;           // of the data that `at_` is in
+  DiskAhead disk_;
   std::shared_ptr<store::File> file_;
   std::optional<MetadataParts<Part, v1::ReadSnapshotRequest>> ahead_;
 };

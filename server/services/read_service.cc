@@ -9,6 +9,7 @@
 #include "base/crc32c.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "server/calls/disk_ahead.h"
 #include "server/calls/send_metadata.h"
 #include "server/services/versions_service.h"
 #include "server/state/convert.h"
@@ -38,6 +39,7 @@ class OneRange {
     }
     std::string& bytes = *part.mutable_data();
     bytes.resize(std::min(part_bytes, data_end_ - offset_));
+    disk_.Keep(reader_, offset_, bytes.size(), data_end_);
     H5M_RETURN_IF_ERROR(reader_.Read(offset_, absl::MakeSpan(bytes)));
     part.set_offset(offset_);
     part.set_data_crc32c(Crc32c(bytes));
@@ -51,6 +53,7 @@ class OneRange {
   uint64_t offset_;
   const uint64_t end_;
   uint64_t data_end_ = 0;  // of the data that `offset_` is in
+  DiskAhead disk_;
 };
 
 // All bytes of `ranges`, as many ranges as fit in a message.

@@ -70,7 +70,25 @@ absl::Status SnapshotImpl::Read(uint64_t offset, absl::Span<char> out) const {
   return absl::OkStatus();
 }
 
+void SnapshotImpl::StartReading(Extent extent) const {
+  const std::shared_ptr<const PinnedContent> content = pin_->content();
+  if (content == nullptr || extent.offset >= info().size_bytes) return;
+  const uint64_t end = extent.offset + std::min(extent.length, info().size_bytes - extent.offset);
+  const uint64_t begin = extent.offset / page_size_bytes() * page_size_bytes();
+  content->generation->head->StartReading({begin, RoundUp(end, page_size_bytes()) - begin});
+}
+
+// All at once: what a cold disk brings one after the other takes several times as long.
+void SnapshotImpl::StartReadingAll(absl::Span<const Extent> ranges) const {
+  while (!ranges.empty()) {
+    const absl::Span<const Extent> near = ranges.first(CountNear(ranges));
+    ranges.remove_prefix(near.size());
+    StartReading({near.front().offset, near.back().end() - near.front().offset});
+  }
+}
+
 absl::Status SnapshotImpl::ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) const {
+  StartReadingAll(ranges);
   std::unique_ptr<char[]> buffer;
   while (!ranges.empty()) {
     const absl::Span<const Extent> near = ranges.first(CountNear(ranges));

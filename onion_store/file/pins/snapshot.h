@@ -23,6 +23,7 @@ class SnapshotImpl final : public Snapshot {
   uint32_t page_size_bytes() const override { return file_->page_size_bytes(); }
   absl::Status Read(uint64_t offset, absl::Span<char> out) const override;
   absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) const override;
+  void StartReading(Extent extent) const override;
   absl::StatusOr<Extent> NextData(uint64_t offset) const override;
   void Expire() override { file_->ExpirePin(pin_); }
   bool expired() const override { return !CheckPinned().ok(); }
@@ -40,6 +41,7 @@ class SnapshotImpl final : public Snapshot {
     std::vector<bool> is_head_only;  // for each page: the head alone has it, with its checksum
   };
 
+  void StartReadingAll(absl::Span<const Extent> ranges) const;
   // Reads `ranges` with the bytes between them. `buffer` has room for all, in whole pages.
   absl::Status ReadTogether(absl::Span<const Extent> ranges, char* buffer,
                             absl::Span<char> out) const;

@@ -63,6 +63,13 @@ absl::Status VersionReaderImpl::Read(uint64_t offset, absl::Span<char> out) {
   return absl::OkStatus();
 }
 
+void VersionReaderImpl::StartReading(Extent extent) {
+  if (extent.offset >= info_.size_bytes) return;
+  const uint64_t end = extent.offset + std::min(extent.length, info_.size_bytes - extent.offset);
+  const uint64_t begin = extent.offset / page_size_bytes_ * page_size_bytes_;
+  generation_->head->StartReading({begin, RoundUp(end, page_size_bytes_) - begin});
+}
+
 absl::Status VersionReaderImpl::ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) {
   while (!ranges.empty()) {
     size_t count = 1;
@@ -86,6 +93,9 @@ absl::Status VersionReaderImpl::ReadNearRanges(absl::Span<const Extent> ranges,
     H5M_RETURN_IF_ERROR(file_->dead());
     H5M_RETURN_IF_ERROR(CheckNotDropped());
     saved.owners = OwnersOf(rows, saved.first, end - saved.first);
+  }
+  if (ranges.size() > 1 && rows.empty()) {  // The head has all of them.
+    for (const Extent& range : ranges) StartReading(range);
   }
   for (const Extent& range : ranges) {
     const absl::Span<char> part = out->subspan(0, range.length);

@@ -86,6 +86,7 @@ class VersionReaderImpl final : public VersionReader {
   uint32_t page_size_bytes() const override { return page_size_bytes_; }
   absl::Status Read(uint64_t offset, absl::Span<char> out) override;
   absl::Status ReadRanges(absl::Span<const Extent> ranges, absl::Span<char> out) override;
+  void StartReading(Extent extent) override;
   absl::StatusOr<Extent> NextData(uint64_t offset) override;
   absl::StatusOr<std::vector<PlacedRun>> Locate(uint64_t page, PageSums sums) override;
 
