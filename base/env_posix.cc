@@ -93,6 +93,7 @@ class PosixFile final : public EnvFile {
   }
 
   void StartReading(Extent extent) override {
+    if (extent.length == 0) return;  // It would mean all that follows.
     (void)posix_fadvise(fd_.get(), static_cast<off_t>(extent.offset),
                         static_cast<off_t>(extent.length), POSIX_FADV_WILLNEED);
   }

@@ -123,6 +123,8 @@ void MapServer::LetGo(Reader& reader) {
   if (reader.blocks == nullptr) return;
   const WindowPtr& window = reader.blocks->view.window;
   unused_.remove_if([&](const Unused& each) { return each.window == window; });
+  // A lack of a time when no window could end is no reason to end this one.
+  if (unused_.empty()) static_cast<void>(window->TakeLackOfMemory());
   unused_.push_back({window, absl::Now() + unused_max_});
 }
 

@@ -220,6 +220,20 @@ TEST_F(MapServerTest, AFileThatWasClosedLeavesItsMemoryToAnother) {
   server_.reset();  // Before the ranges.
 }
 
+TEST_F(MapServerTest, ALackFromBeforeDoesNotEndTheNextWindowThatIsClosed) {
+  image_ = std::make_shared<CutImage>(pool_, kSize, ranges_.Reader());
+  auto blocks = AskBlocks();
+  ASSERT_TRUE(blocks.ok()) << blocks.status();
+  EXPECT_EQ(ReadBlocks(**blocks, 0, kSize), ranges_.bytes);
+  EXPECT_FALSE(pool_->TryReserve(uint64_t{1} << 40)) << "more than there is";
+  blocks->reset();
+  // The server looks at what is unused after each message. It ends a window only then.
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(AskBlocks("b.h5").status().code(), absl::StatusCode::kNotFound);
+  }
+  EXPECT_GT(pool_->count().reserved_bytes, 0u);
+}
+
 TEST_F(MapServerTest, BlocksDoNotPushOutEachOtherBesideTheMemoryOfAClosedFile) {
   // The first leaves some slots for each set of the second, and fewer than it has blocks.
   FakeRanges first(RandomBytes(90 * kBlockBytes, 3)), second(RandomBytes(60 * kBlockBytes, 4));
