@@ -13,7 +13,7 @@
 
 namespace h5mirror::ceph {
 
-class CephTree final : public EnvTree, public KnowsFileSizes {
+class CephTree final : public EnvTree, public KnowsFileSizes, public IsRemote {
  public:
   // The tree below `directory`, absolute within the mount, "/" for all of it. `shown` is its name
   // in messages. `mount` must outlive the tree.
