@@ -63,6 +63,7 @@ struct FaultEnv::State {
   std::optional<bool> shares_blocks ABSL_GUARDED_BY(mutex);
   std::map<uint64_t, uint64_t> shared_bytes ABSL_GUARDED_BY(mutex);  // by node; taken for shared on
   bool has_access_lists ABSL_GUARDED_BY(mutex) = true;
+  bool grows_ahead ABSL_GUARDED_BY(mutex) = false;
   FileSizeMax file_sizes ABSL_GUARDED_BY(mutex);
   std::function<BootTime()> boot_time ABSL_GUARDED_BY(mutex);
 
@@ -161,6 +162,13 @@ class FaultFile final : public EnvFile {
     absl::Status status = state_->Call();
     state_->Do(OfData(status.ok() ? Kind::kSync : Kind::kFailedSync, node_));
     return status.ok() ? status : absl::InternalError(status.message());
+  }
+  bool GrowAhead(uint64_t size_bytes) override {
+    {
+      absl::MutexLock lock(&state_->mutex);
+      if (!state_->grows_ahead || state_->disk.nodes[node_].data.size() >= size_bytes) return false;
+    }
+    return Truncate(size_bytes).ok();
   }
   absl::Status Zero(Extent extent) override {
     absl::MutexLock lock(&state_->mutex);
@@ -457,6 +465,10 @@ void FaultEnv::SetAccessLists(bool has_access_lists) {
   absl::MutexLock lock(&state_->mutex);
   state_->has_access_lists = has_access_lists;
 }
+void FaultEnv::SetGrowsAhead(bool grows_ahead) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->grows_ahead = grows_ahead;
+}
 void FaultEnv::FailOpensOf(std::string part, absl::Status status) {
   absl::MutexLock lock(&state_->mutex);
   state_->refused_part = std::move(part);
@@ -502,6 +514,7 @@ std::unique_ptr<FaultEnv> FaultEnv::CopyNow() const {
   copy->state_->disk = copy->state_->start = state_->disk;
   copy->state_->next_node = state_->next_node;
   copy->state_->clock = state_->clock;
+  copy->state_->grows_ahead = state_->grows_ahead;
   return copy;
 }
 
@@ -530,6 +543,7 @@ std::unique_ptr<FaultEnv> FaultEnv::Crash(const CrashPoint& point) const {
       CrashedDisk(state_->start, state_->changes, point);
   crashed->state_->next_node = state_->next_node;
   crashed->state_->clock = state_->clock;
+  crashed->state_->grows_ahead = state_->grows_ahead;
   return crashed;
 }
 

@@ -58,6 +58,8 @@ class FaultEnv final : public Env, public KnowsBootTime {
   // Whether all files can share blocks, or none can; unset: every second one can, and CanShare()
   // says no. Bytes that a file has shared do not count.
   void SetSharesBlocks(std::optional<bool> shares_blocks);
+  // Whether EnvFile::GrowAhead() does it, as in CephFS. Copies do as their original.
+  void SetGrowsAhead(bool grows_ahead);
   // The result of FileSizes(). Files have at most 1 GiB in any case.
   void SetFileSizes(const FileSizeMax& max);
   // The bytes of all files now.

@@ -70,6 +70,15 @@ class CountingEnv final : public Env {
       counts_.AddSync();
       return file_->Sync();
     }
+    absl::Status SyncWithTimes() override {
+      counts_.Changes();
+      counts_.AddSync();
+      return file_->SyncWithTimes();
+    }
+    bool GrowAhead(uint64_t size_bytes) override {
+      counts_.Changes();
+      return file_->GrowAhead(size_bytes);
+    }
     absl::Status Truncate(uint64_t size) override {
       counts_.Changes();
       return file_->Truncate(size);
@@ -113,6 +122,15 @@ class CountingEnv final : public Env {
       counts_.Changes();
       counts_.AddSync();
       return tree_->SyncDirectory(name);
+    }
+    absl::Status SyncAll(absl::Span<const FileSync> files) override {
+      std::vector<FileSync> counted(files.begin(), files.end());
+      for (FileSync& file : counted) {
+        counts_.Changes();
+        counts_.AddSync();
+        file.file = &static_cast<File*>(file.file)->counted();
+      }
+      return tree_->SyncAll(counted);
     }
     absl::Status MakeDirectory(std::string_view name, uint32_t mode_bits) override {
       return tree_->MakeDirectory(name, mode_bits);

@@ -78,6 +78,7 @@ class FailingCallsTest : public testing::TestWithParam<std::string> {
   // What is wrong afterwards; "": nothing.
   std::string Play(Fault fault, uint64_t call) const {
     FaultEnv env;
+    env.SetGrowsAhead(call % 2 == 0);  // as in CephFS
     Player player(env, FirstSeed(), scenario_.options, Pace::kConcurrent);
     player.SetPatience(kPatience);
     Plant(env, fault, call);
