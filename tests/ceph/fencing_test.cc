@@ -98,6 +98,24 @@ TEST_F(FencingTest, WhatWasWrittenOverAndSyncedIsThereAfterwards) {
             StrCat("third and its tail", std::string(12, '\0'), "third", std::string(5, '\0')));
 }
 
+TEST_F(FencingTest, AnotherClientSeesTimesThatNoSyncAskedFor) {
+  auto file = *tree_->Open("x", OpenKind::kCreate, 0600);
+  ASSERT_TRUE(WriteAt(*file, 0, "first").ok());
+  ASSERT_TRUE(file->Sync().ok());
+  const auto before = file->Stat();
+  ASSERT_TRUE(WriteAt(*file, 0, "later").ok());
+  ASSERT_TRUE(file->Sync().ok());
+  const auto stat = file->Stat();
+  auto other = MountCluster(nullptr);
+  ASSERT_TRUE(other.ok()) << other.status();
+  const absl::Time begin = absl::Now();
+  const auto found = (*(*other)->OpenTree(root_))->Stat("x");
+  ASSERT_TRUE(before.ok() && stat.ok() && found.ok()) << found.status();
+  EXPECT_GT(stat->mtime_ns, before->mtime_ns);
+  EXPECT_EQ(found->mtime_ns, stat->mtime_ns);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(30)) << "not only when it would be told anyway";
+}
+
 TEST_F(FencingTest, TimesThatWereSyncedAreThoseThatASuccessorFinds) {
   auto file = *tree_->Open("x", OpenKind::kCreate, 0600);
   ASSERT_TRUE(WriteAt(*file, 0, "first").ok());
