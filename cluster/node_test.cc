@@ -164,7 +164,7 @@ TEST_F(NodeTest, AnotherServerEndsWhatAFencerHasBegun) {
   auto c = Make("c", "c-1");
   Run(3, {c.get()});
   EXPECT_EQ(StateOf("a"), ServerState::kDead) << "it leaves it to the other one for a while";
-  Run(3, {c.get()});
+  Run(5, {c.get()});
   EXPECT_EQ(StateOf("a"), ServerState::kFenced);
   EXPECT_THAT(c->fencer_.calls(), ::testing::Contains("a-1"));
 }
