@@ -27,6 +27,8 @@ FOLLOWERS_AT_ONCE = 50 if FOLLOWERS > 300 else 10  # in a program
 CUTS = 20
 # The descriptors of a server for a file that is open for writing, and those that it has anyway.
 FDS_OF_FILE_MAX, FDS_OF_SERVER_MAX = 5, 400
+# Room for all of them, of one caller: there are no tokens.
+OPTIONS = {"max_sessions": FILES, "caller_share": "100%"}
 THREADS_MAX = 150  # of a server, for any number of files and followers
 TIMEOUT_S = 1500 if paths.TEST_ALL else 200
 
@@ -79,7 +81,7 @@ def store(name: str, figures: dict) -> None:
 
 @pytest.fixture
 def cluster(tmp_path):
-    with contextlib.closing(Cluster(tmp_path, options={"memory_max": "4GiB"})) as servers:
+    with contextlib.closing(Cluster(tmp_path, options=OPTIONS)) as servers:
         servers.start()
         for index, cell in enumerate(servers.cells):
             servers.site.local(cell).mkdir()
@@ -127,6 +129,9 @@ def test_many_files_are_open_at_once(cluster):
     flushed_s = time.monotonic() - began
     more = load.more()
     each = FILES // len(cluster.cells)
+    for cell in cluster.cells:
+        connected = cluster.at(cell).json("ls", cell, "--state", "connected")["files"]
+        assert len(connected) == each, f"{len(connected)} of {each} files of {cell} are mirrored"
     store("cluster-files", {"files_of_a_server": each, "opened_per_s": round(FILES / opened_s),
                             "flushes_per_s": round(FILES / flushed_s), "servers": more})
     for taken in more:
