@@ -60,6 +60,7 @@ struct FaultEnv::State {
   std::function<absl::Time()> now ABSL_GUARDED_BY(mutex);
   bool met ABSL_GUARDED_BY(mutex) = false;
   uint64_t capacity ABSL_GUARDED_BY(mutex) = UINT64_MAX;
+  bool counts_space ABSL_GUARDED_BY(mutex) = true;
   std::optional<bool> shares_blocks ABSL_GUARDED_BY(mutex);
   std::map<uint64_t, uint64_t> shared_bytes ABSL_GUARDED_BY(mutex);  // by node; taken for shared on
   bool has_access_lists ABSL_GUARDED_BY(mutex) = true;
@@ -67,6 +68,9 @@ struct FaultEnv::State {
   FileSizeMax file_sizes ABSL_GUARDED_BY(mutex);
   std::function<BootTime()> boot_time ABSL_GUARDED_BY(mutex);
 
+  absl::Status CheckCountsSpace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return counts_space ? absl::OkStatus() : absl::UnavailableError("nobody counts the space");
+  }
   absl::Status Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const uint64_t call = calls++;
     if (call < fail_at || call >= fail_end) return absl::OkStatus();
@@ -348,6 +352,7 @@ class FaultTree final : public EnvTree, public KnowsFileSizes {
   }
   absl::StatusOr<uint64_t> FreeBytes() override {
     absl::MutexLock lock(&state_->mutex);
+    H5M_RETURN_IF_ERROR(state_->CheckCountsSpace());
     if (state_->capacity == UINT64_MAX) return uint64_t{1} << 40;
     const uint64_t used = state_->UsedBytes();
     return used >= state_->capacity ? 0 : state_->capacity - used;
@@ -362,6 +367,7 @@ class FaultTree final : public EnvTree, public KnowsFileSizes {
   }
   absl::StatusOr<uint64_t> TotalBytes() override {
     absl::MutexLock lock(&state_->mutex);
+    H5M_RETURN_IF_ERROR(state_->CheckCountsSpace());
     return state_->capacity == UINT64_MAX ? uint64_t{1} << 40 : state_->capacity;
   }
 
@@ -497,6 +503,10 @@ bool FaultEnv::fault_met() const {
 void FaultEnv::SetCapacity(uint64_t bytes) {
   absl::MutexLock lock(&state_->mutex);
   state_->capacity = bytes;
+}
+void FaultEnv::SetCountsSpace(bool counts_space) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->counts_space = counts_space;
 }
 void FaultEnv::SetFileSizes(const FileSizeMax& max) {
   absl::MutexLock lock(&state_->mutex);
