@@ -13,6 +13,11 @@ absl::Status ReadOrZeros(EnvFile& file, uint64_t offset, absl::Span<char> out) {
   return absl::OkStatus();
 }
 
+absl::Status EnvTree::SyncAll(absl::Span<const FileSync> files) {
+  for (const FileSync& file : files) H5M_RETURN_IF_ERROR(file.Run());
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bool> EnvTree::Exists(std::string_view name) {
   const absl::Status status = Stat(name).status();
   if (absl::IsNotFound(status)) return false;

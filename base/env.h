@@ -44,6 +44,13 @@ class EnvFile {
   // must be opened again and recovered. So an error is always kInternal, never that of a full disk,
   // which callers wait out.
   virtual absl::Status Sync() = 0;
+  // Sync(), and the times of Stat() too, where Sync() may leave them to be found out later.
+  virtual absl::Status SyncWithTimes() { return Sync(); }
+  // For a file whose owner knows by itself where its bytes end: may give it `size_bytes` in
+  // advance, with zeros at the end, where the next syncs are cheaper then. Never makes it smaller.
+  // False: its size is what it was, as far as is known. No other call may change the size
+  // meanwhile.
+  virtual bool GrowAhead(uint64_t /*size_bytes*/) { return false; }
   // Lets the system begin to write `extent` to the disk, so that a later Sync() has less to wait
   // for. Promises nothing.
   virtual void StartWriteback(Extent) {}
@@ -98,6 +105,14 @@ enum class OpenKind : uint8_t {
   kCreateFresh,  // read and write; made, or emptied
 };
 
+struct FileSync {
+  enum class Kind : uint8_t { kData, kDataAndTimes };
+  EnvFile* file = nullptr;  // of the tree that syncs it
+  Kind kind = Kind::kData;
+
+  absl::Status Run() const { return kind == Kind::kData ? file->Sync() : file->SyncWithTimes(); }
+};
+
 // The locks that a lock keeps out: all others, or exclusive ones.
 enum class LockKind : uint8_t { kExclusive, kShared };
 
@@ -126,6 +141,9 @@ class EnvTree {
   virtual absl::Status RemoveDirectory(std::string_view name) = 0;
   // fsync of a directory: the names in it survive power loss.
   virtual absl::Status SyncDirectory(std::string_view name) = 0;
+  // All of them, in no order, and at once where that is faster. Errors: one of those of Sync(), and
+  // then any of the files may be synced.
+  virtual absl::Status SyncAll(absl::Span<const FileSync> files);
   // In no order.
   virtual absl::StatusOr<std::vector<DirectoryEntry>> List(std::string_view name) = 0;
   virtual absl::StatusOr<FileStat> Stat(std::string_view name) = 0;

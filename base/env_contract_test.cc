@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/testing/env_contract.h"
+#include "base/testing/failing_env.h"
 #include "base/testing/fault_env.h"
 
 namespace h5mirror {
@@ -36,10 +37,25 @@ class MemoryPlace final : public EnvPlace {
   FaultEnv env_;
 };
 
+// What stands before another one, and lets nothing fail, is as good.
+class FailingPlace final : public EnvPlace {
+ public:
+  Env& env() override { return env_; }
+  std::filesystem::path root() override { return "/"; }
+  bool MakeSymlink(const std::string& target, const std::string& name) override {
+    return behind_.MakeSymlink(target, name);
+  }
+
+ private:
+  PosixPlace behind_;
+  FailingEnv env_{behind_.env(), behind_.root()};
+};
+
 INSTANTIATE_TEST_SUITE_P(
     Base, EnvContractTest,
     ::testing::Values(EnvCase{"Posix", [] { return std::make_unique<PosixPlace>(); }},
-                      EnvCase{"Memory", [] { return std::make_unique<MemoryPlace>(); }}),
+                      EnvCase{"Memory", [] { return std::make_unique<MemoryPlace>(); }},
+                      EnvCase{"Failing", [] { return std::make_unique<FailingPlace>(); }}),
     EnvCaseName);
 
 }  // namespace

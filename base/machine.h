@@ -25,6 +25,13 @@ class KnowsFileSizes {
   virtual FileSizeMax FileSizes() = 0;
 };
 
+// Implemented by an EnvTree on other machines: a thread in one of its calls waits for a network,
+// and needs no core of this one.
+class IsRemote {
+ public:
+  virtual ~IsRemote() = default;
+};
+
 // The time since the boot, suspended time included, and the boot's id.
 struct BootTime {
   std::string boot_id;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -52,6 +53,9 @@ absl::StatusOr<size_t> CephFile::ReadAt(uint64_t offset, absl::Span<char> out) {
 }
 
 absl::Status CephFile::WriteAt(uint64_t offset, absl::Span<const std::string_view> pieces) {
+  uint64_t end = offset;
+  for (std::string_view piece : pieces) end += piece.size();
+  const absl::Cleanup note = [this, end] { sync_need_->NoteWrite(end); };
   for (std::string_view piece : pieces) {
     while (!piece.empty()) {
       H5M_RETURN_IF_ERROR(mount_.Gate());
@@ -69,16 +73,26 @@ absl::Status CephFile::WriteAt(uint64_t offset, absl::Span<const std::string_vie
 absl::Status CephFile::Truncate(uint64_t size_bytes) {
   CephStat stx{};
   stx.stx_size = size_bytes;
-  return Set(stx, CEPH_SETATTR_SIZE, "truncate");
+  const absl::Status set = Set(stx, CEPH_SETATTR_SIZE, "truncate");
+  sync_need_->NoteTruncate(size_bytes);
+  return set;
 }
 
-absl::Status CephFile::Sync() {
+bool CephFile::GrowAhead(uint64_t size_bytes) {
+  const auto size = Size();
+  return size.ok() && *size < size_bytes && Truncate(size_bytes).ok();
+}
+
+absl::Status CephFile::SyncAs(bool wants_times) {
   H5M_RETURN_IF_ERROR(mount_.Gate());
-  // Not of data alone: the size would be left to the MDS to find out.
-  const absl::Status synced =
-      mount_.Check(ceph_ll_fsync(mount_.get(), handle_, /*syncdataonly=*/0), "fsync", path_);
-  if (!synced.ok()) return absl::InternalError(synced.message());
-  return mount_.Guard(inode_.get(), path_);
+  const bool is_whole = sync_need_->BeginSync(wants_times);
+  // Before the sync, which covers it. While the session lives, no call asks the MDS for it.
+  const absl::StatusOr<uint64_t> size = is_whole ? Size() : 0;
+  absl::Status synced = mount_.Check(
+      ceph_ll_fsync(mount_.get(), handle_, /*syncdataonly=*/is_whole ? 0 : 1), "fsync", path_);
+  synced = synced.ok() ? mount_.Guard(inode_.get(), path_) : absl::InternalError(synced.message());
+  if (is_whole) sync_need_->EndWhole(synced.ok() && size.ok(), size.value_or(0));
+  return synced;
 }
 
 absl::Status CephFile::Zero(Extent extent) {
@@ -144,6 +158,7 @@ absl::Status CephFile::SetAccess(const FileAccess& access, int64_t group) {
   H5M_RETURN_IF_ERROR(SetGroup(group));
   H5M_RETURN_IF_ERROR(mount_.Gate());
   const std::string bytes = EncodeAccessList(access);
+  const absl::Cleanup note = [this] { sync_need_->NoteChange(); };
   const int set = ceph_ll_setxattr(mount_.get(), inode_.get(), kAccessListName, bytes.data(),
                                    bytes.size(), 0, mount_.perms());
   const absl::Status status = mount_.Check(set, "set the access list of", path_);
@@ -174,6 +189,7 @@ absl::StatusOr<CephStat> CephFile::Attributes(unsigned want) {
 
 absl::Status CephFile::Set(CephStat stx, int mask, std::string_view what) {
   H5M_RETURN_IF_ERROR(mount_.Gate());
+  const absl::Cleanup note = [this] { sync_need_->NoteChange(); };
   return mount_.Check(ceph_ll_setattr(mount_.get(), inode_.get(), &stx, mask, mount_.perms()), what,
                       path_);
 }
@@ -188,6 +204,7 @@ absl::Status CephFile::SetGroup(int64_t group) {
 
 absl::Status CephFile::RemoveAccessList() {
   H5M_RETURN_IF_ERROR(mount_.Gate());
+  const absl::Cleanup note = [this] { sync_need_->NoteChange(); };
   const int removed =
       ceph_ll_removexattr(mount_.get(), inode_.get(), kAccessListName, mount_.perms());
   if (removed == -ENODATA || removed == -EOPNOTSUPP) return absl::OkStatus();

@@ -14,15 +14,21 @@ FileStat ToFileStat(const CephStat& stx);
 
 class CephFile final : public EnvFile {
  public:
-  // Takes `handle`, of `inode`. `mount` must outlive this.
-  CephFile(CephMount& mount, InodeRef inode, Fh* handle, std::string path)
-      : mount_(mount), inode_(std::move(inode)), handle_(handle), path_(std::move(path)) {}
+  // Takes `handle`, of `inode`, whose number is `number`. `mount` must outlive this.
+  CephFile(CephMount& mount, InodeRef inode, uint64_t number, Fh* handle, std::string path)
+      : mount_(mount),
+        inode_(std::move(inode)),
+        handle_(handle),
+        path_(std::move(path)),
+        sync_need_(mount.sync_needs().Of(number)) {}
   ~CephFile() override;
 
   absl::StatusOr<size_t> ReadAt(uint64_t offset, absl::Span<char> out) override;
   absl::Status WriteAt(uint64_t offset, absl::Span<const std::string_view> pieces) override;
   absl::Status Truncate(uint64_t size_bytes) override;
-  absl::Status Sync() override;
+  absl::Status Sync() override { return SyncAs(/*wants_times=*/false); }
+  absl::Status SyncWithTimes() override { return SyncAs(/*wants_times=*/true); }
+  bool GrowAhead(uint64_t size_bytes) override;
   absl::Status Zero(Extent extent) override;
   // Everything up to the end: CephFS tells no holes.
   absl::StatusOr<Extent> NextData(uint64_t offset) override;
@@ -36,6 +42,7 @@ class CephFile final : public EnvFile {
   absl::Status CopyFrom(EnvFile& from, Extent extent) override;
 
  private:
+  absl::Status SyncAs(bool wants_times);
   absl::StatusOr<CephStat> Attributes(unsigned want);
   absl::Status Set(CephStat stx, int mask, std::string_view what);
   absl::Status SetGroup(int64_t group);
@@ -45,6 +52,7 @@ class CephFile final : public EnvFile {
   const InodeRef inode_;
   Fh* const handle_;
   const std::string path_;
+  const std::shared_ptr<SyncNeed> sync_need_;
 };
 
 }  // namespace h5mirror::ceph

@@ -50,6 +50,9 @@ absl::StatusOr<std::unique_ptr<CephMount>> CephMount::Open(const RootUrl& url,
 absl::Status CephMount::Configure() {
   // Before the file, so that an administrator can set more.
   ceph_conf_set(mount_, "client_mount_timeout", "30");
+  // Times that no sync asked for: told to the MDS after a minute, not after 5 s. A client that
+  // wants to know them need not wait for that, since the MDS then asks for them.
+  ceph_conf_set(mount_, "client_caps_release_delay", "60");
   if (const int read = ceph_conf_read_file(mount_, OrNull(url_.conf)); read < 0) {
     return ErrnoToStatus(-read, StrCat("read Ceph's configuration ",
                                        url_.conf.empty() ? "at its usual places" : url_.conf));

@@ -20,6 +20,7 @@
 #include "ceph/module_api.h"
 #include "ceph/pause_watch.h"
 #include "ceph/root_url.h"
+#include "ceph/sync_need.h"
 
 namespace h5mirror::ceph {
 
@@ -48,6 +49,7 @@ class CephMount {
   // The name below each directory that holds its snapshots.
   const std::string& snapshot_name() const { return snapshot_name_; }
   Fence& fence() { return fence_; }
+  SyncNeeds& sync_needs() { return sync_needs_; }
 
   // To be asked before each call. kInternal: fenced.
   absl::Status Gate();
@@ -73,6 +75,7 @@ class CephMount {
   bool is_mounted_ = false;
   SessionIdentity session_;
   std::string snapshot_name_;
+  SyncNeeds sync_needs_;
   StopFlag stop_;
   std::thread beats_;
 };

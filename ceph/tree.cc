@@ -7,6 +7,10 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
 #include "absl/cleanup/cleanup.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -18,6 +22,8 @@ namespace {
 constexpr unsigned kWanted = CEPH_STATX_BASIC_STATS;
 // Others may make and remove a name between our two calls, though not for ever.
 constexpr int kRacesMax = 100;
+// At once, of one SyncAll().
+constexpr size_t kSyncsMax = 8;
 
 EntryKind KindOf(const dirent& entry) {
   return entry.d_type == DT_REG   ? EntryKind::kFile
@@ -132,7 +138,8 @@ absl::StatusOr<std::unique_ptr<EnvFile>> CephTree::OpenThere(std::string_view na
       ceph_ll_open(mount_.get(), found.inode.get(), kind == OpenKind::kRead ? O_RDONLY : O_RDWR,
                    &handle, mount_.perms());
   H5M_RETURN_IF_ERROR(mount_.Check(opened, "open", Path(name)));
-  auto file = std::make_unique<CephFile>(mount_, std::move(found.inode), handle, Path(name));
+  auto file = std::make_unique<CephFile>(mount_, std::move(found.inode), found.stx.stx_ino, handle,
+                                         Path(name));
   if (kind == OpenKind::kCreateFresh && found.stx.stx_size > 0) {
     H5M_RETURN_IF_ERROR(file->Truncate(0));
   }
@@ -150,7 +157,8 @@ absl::StatusOr<std::unique_ptr<EnvFile>> CephTree::MakeFile(std::string_view nam
                                   mode_bits & 0777, O_RDWR | O_CREAT | O_EXCL, &inode, &handle,
                                   &stx, kWanted, 0, mount_.perms());
   H5M_RETURN_IF_ERROR(mount_.Check(made, "make", Path(name)));
-  return std::make_unique<CephFile>(mount_, InodeRef(mount_, inode), handle, Path(name));
+  return std::make_unique<CephFile>(mount_, InodeRef(mount_, inode), stx.stx_ino, handle,
+                                    Path(name));
 }
 
 absl::StatusOr<std::unique_ptr<EnvFile>> CephTree::Open(std::string_view name, OpenKind kind,
@@ -223,6 +231,21 @@ absl::Status CephTree::SyncInode(const InodeRef& directory, std::string_view nam
 absl::Status CephTree::SyncDirectory(std::string_view name) {
   H5M_ASSIGN_OR_RETURN(const Found found, FindDirectory(name));
   return SyncInode(found.inode, name);
+}
+
+absl::Status CephTree::SyncAll(absl::Span<const FileSync> files) {
+  if (files.size() == 1) return files[0].Run();
+  std::vector<absl::Status> results(files.size());
+  std::atomic<size_t> next{0};
+  const auto sync = [&] {
+    for (size_t i = next++; i < files.size(); i = next++) results[i] = files[i].Run();
+  };
+  std::vector<std::thread> threads;
+  while (threads.size() + 1 < std::min(files.size(), kSyncsMax)) threads.emplace_back(sync);
+  sync();
+  for (std::thread& thread : threads) thread.join();
+  for (const absl::Status& result : results) H5M_RETURN_IF_ERROR(result);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<DirectoryEntry>> CephTree::List(std::string_view name) {

@@ -13,7 +13,7 @@
 
 namespace h5mirror::ceph {
 
-class CephTree final : public EnvTree, public KnowsFileSizes {
+class CephTree final : public EnvTree, public KnowsFileSizes, public IsRemote {
  public:
   // The tree below `directory`, absolute within the mount, "/" for all of it. `shown` is its name
   // in messages. `mount` must outlive the tree.
@@ -30,6 +30,8 @@ class CephTree final : public EnvTree, public KnowsFileSizes {
   absl::Status Remove(std::string_view name) override;
   absl::Status RemoveDirectory(std::string_view name) override;
   absl::Status SyncDirectory(std::string_view name) override;
+  // By threads of their own: a sync waits for others, and needs no core.
+  absl::Status SyncAll(absl::Span<const FileSync> files) override;
   absl::StatusOr<std::vector<DirectoryEntry>> List(std::string_view name) override;
   absl::StatusOr<FileStat> Stat(std::string_view name) override;
   absl::StatusOr<std::unique_ptr<EnvLock>> Lock(std::string_view name, LockKind kind) override;

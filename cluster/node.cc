@@ -15,6 +15,7 @@ namespace {
 constexpr int kRivalBeatsMax = 10;
 // Own beats over which the beat of a server that is evicted without force must stand still.
 constexpr uint64_t kEvictBeats = 2;
+constexpr std::string_view kSilent = "is silent";
 // After so many beats without a look at the registry, its last look says nothing about others.
 constexpr int kLooksLateAfter = 3;
 // Of the times between tries to hand a cell over, which double.
@@ -152,7 +153,7 @@ void Node::Start(ClusterView& view) {
         StrCat("another server runs under the ID ", member_.identity().id)));
   }
   // Its own earlier life is watched as that of any other server.
-  GiveUp(view, watcher_.Observe(view, "", looks_), "is silent");
+  GiveUp(view, watcher_.Observe(view, "", looks_), kSilent);
   FenceDead(view);
 }
 
@@ -176,7 +177,7 @@ void Node::StepJoined(ClusterView& view) {
   NoteBeats(view);
   if (!wants_drain()) {
     if (!silent.empty()) SetPhase(NodePhase::kClaiming);
-    GiveUp(view, silent, "is silent");
+    GiveUp(view, silent, kSilent);
     GiveUp(view, TakeEvictions(view), "is evicted");
     FenceDead(view);
     // The last server takes what is nobody's, whatever was wanted of it.
@@ -190,12 +191,12 @@ void Node::StepJoined(ClusterView& view) {
 bool Node::TakeWish(const ClusterView& view) {
   const DrainWish wish = view.WishFor(member_.identity().id);
   const bool stands_aside = wish != DrainWish::kNone;
-  if (stands_aside != stands_aside_) {
-    const absl::Status set =
-        stands_aside ? member_.SetState(ServerState::kDraining) : member_.Resume();
-    if (absl::IsInternal(set)) End(set);
-    if (!set.ok()) return false;
-    stands_aside_ = stands_aside;
+  // Each time: the answer to an earlier change may be lost, and the change come late.
+  const absl::Status set =
+      stands_aside ? member_.SetState(ServerState::kDraining) : member_.Resume();
+  if (absl::IsInternal(set)) End(set);
+  if (!set.ok()) return false;
+  if (stands_aside != std::exchange(stands_aside_, stands_aside)) {
     is_drained_ = false;
     Note(stands_aside ? "hands its cells over, as it was asked to" : "takes cells again");
     absl::MutexLock lock(&mutex_);
@@ -285,6 +286,7 @@ void Node::GiveUp(ClusterView& view, const std::vector<std::string>& ids, std::s
     const std::string beat = BeatName(id);
     if (!SetServer(view, id, ServerState::kDead, {{beat, TextOf(view.texts, beat)}})) continue;
     given_up_.insert(view.servers[id].session);
+    if (why == kSilent) dead_at_[view.servers[id].session] = -absl::InfiniteDuration();
     Note(StrCat("the server ", id, " ", why, ", and is given up"));
     absl::ReleasableMutexLock lock(&mutex_);
     const bool is_wanted = evictions_.erase(id) > 0;
@@ -311,21 +313,24 @@ void Node::FenceDead(ClusterView& view) {
   for (const std::string& id : dead) {
     if (member_.epoch() != 0) SetPhase(NodePhase::kFencing);
     const ServerRecord record = view.servers[id];
-    const absl::Status fenced = fencer_.Fence(TargetOf(id, record));
+    const bool is_fenced = fenced_.contains(record.session);
+    const absl::Status fenced = is_fenced ? absl::OkStatus() : fencer_.Fence(TargetOf(id, record));
     if (absl::IsInternal(fenced)) return End(member_.EndFor(fenced));
     if (!fenced.ok()) {
       Note(StrCat("the server ", id, " is not fenced yet: ", ToStd(fenced.message())));
       continue;
     }
+    fenced_.insert(record.session);
+    // One that was not silent may answer reads yet: for `valid_for` after a beat before its end.
+    if (clock_.Monotonic() - dead_at_[record.session] < timing_.silent_for) continue;
     if (!SetServer(view, id, ServerState::kFenced, {})) continue;
+    fenced_.erase(record.session);
     dead_at_.erase(record.session);
     given_up_.erase(record.session);
     Note(StrCat("the server ", id, " is fenced"));
-    {
-      absl::MutexLock lock(&mutex_);
-      ++counts_.fenced;
-    }
     Tell(NodeEvent::Kind::kFenced, id);
+    absl::MutexLock lock(&mutex_);
+    ++counts_.fenced;
   }
 }
 

@@ -268,8 +268,10 @@ class Node {
   std::map<std::string, Held> held_;                    // by cell
   std::map<std::string, absl::Duration> claimable_at_;  // by cell: seen first
   std::map<std::string, absl::Duration> reopen_at_;     // by cell: after an open that failed
-  std::map<std::string, absl::Duration> dead_at_;       // by session: seen first
-  std::set<std::string> given_up_;                      // sessions that this server set to dead
+  // By session: seen first; -InfiniteDuration where it was silent for long enough before.
+  std::map<std::string, absl::Duration> dead_at_;
+  std::set<std::string> given_up_;  // sessions that this server set to dead
+  std::set<std::string> fenced_;    // and are not recorded as fenced yet
   // When each was seen dead first. By session.
   std::map<std::string, absl::Duration> lost_at_;
   std::map<std::string, absl::Duration> taken_since_;  // by cell: lost_at_ of its former owner

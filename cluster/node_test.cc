@@ -164,7 +164,7 @@ TEST_F(NodeTest, AnotherServerEndsWhatAFencerHasBegun) {
   auto c = Make("c", "c-1");
   Run(3, {c.get()});
   EXPECT_EQ(StateOf("a"), ServerState::kDead) << "it leaves it to the other one for a while";
-  Run(3, {c.get()});
+  Run(5, {c.get()});
   EXPECT_EQ(StateOf("a"), ServerState::kFenced);
   EXPECT_THAT(c->fencer_.calls(), ::testing::Contains("a-1"));
 }
@@ -504,9 +504,11 @@ TEST_F(NodeTest, AnEvictedServerIsFencedThoughItBeats) {
   EXPECT_LE(b->node_.BeatAges(View())["a"], absl::Seconds(1));
   b->node_.Evict(View(), "a", Node::Eviction::kForced);
   b->node_.Evict(View(), "nobody", Node::Eviction::kForced);
+  Run(5, {b.get()});
+  EXPECT_EQ(StateOf("a"), ServerState::kDead) << "it may answer reads yet";
   Run(1, {b.get()});
   EXPECT_EQ(StateOf("a"), ServerState::kFenced);
-  EXPECT_THAT(b->fencer_.calls(), ElementsAre("a-1"));
+  EXPECT_THAT(b->fencer_.calls(), ElementsAre("a-1")) << "once";
   EXPECT_EQ(b->CountOf(NodeEvent::Kind::kEvicted), 1);
   EXPECT_EQ(b->CountOf(NodeEvent::Kind::kFenced), 1);
   Run(3, {b.get(), a.get()});
@@ -516,7 +518,7 @@ TEST_F(NodeTest, AnEvictedServerIsFencedThoughItBeats) {
   EXPECT_EQ(b->CountOf(NodeEvent::Kind::kTakenOver), 1);
   EXPECT_EQ(b->node_.counts().takeovers, 1u);
   EXPECT_EQ(b->node_.counts().fenced, 1u);
-  EXPECT_LE(b->node_.counts().takeover_time, absl::Seconds(4));
+  EXPECT_LE(b->node_.counts().takeover_time, absl::Seconds(9));
 }
 
 TEST_F(NodeTest, AnEvictionWithoutForceSparesAServerThatBeats) {
@@ -546,7 +548,7 @@ TEST_F(NodeTest, AnEvictionWithoutForceWaitsForSomeOwnBeats) {
   Run(1, {b.get()});
   EXPECT_EQ(StateOf("a"), ServerState::kUp);
   Run(1, {b.get()});
-  EXPECT_EQ(StateOf("a"), ServerState::kFenced);
+  EXPECT_EQ(StateOf("a"), ServerState::kDead);
   EXPECT_EQ(b->CountOf(NodeEvent::Kind::kEvicted), 1);
 }
 

@@ -40,6 +40,11 @@ std::optional<int64_t> GenerationOfEntry(std::string_view entry) {
   return number;
 }
 
+absl::StatusOr<uint64_t> FreeBytesOf(EnvTree& tree) {
+  const absl::StatusOr<uint64_t> free_bytes = tree.FreeBytes();
+  return absl::IsUnavailable(free_bytes.status()) ? kFreeBytesUnknown : free_bytes;
+}
+
 bool IsDeadEnough(uint64_t size_bytes, uint64_t live_bytes) {
   if (live_bytes > size_bytes) return false;
   return live_bytes == 0 || (size_bytes - live_bytes) * kDeadPart > size_bytes;

@@ -39,6 +39,11 @@ uint64_t DataBytes(EnvTree& tree, const std::string& name);
 // True: so much of a segment is named by no row that its live records are worth copying.
 bool IsDeadEnough(uint64_t size_bytes, uint64_t live_bytes);
 
+// The free bytes of the disk; kFreeBytesUnknown where nobody has counted them, as in CephFS without
+// a ceph-mgr (kUnavailable). Then a copy finds out.
+inline constexpr uint64_t kFreeBytesUnknown = INT64_MAX;
+absl::StatusOr<uint64_t> FreeBytesOf(EnvTree& tree);
+
 // The part of `free_bytes` that a prune may use for copies of live records. The rest is for writers
 // and for the index.
 inline uint64_t RoomToCopy(uint64_t free_bytes) { return free_bytes - free_bytes / 4; }

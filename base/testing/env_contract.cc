@@ -1,6 +1,9 @@
 #include "base/testing/env_contract.h"
 
 #include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "base/strings.h"
 #include "gmock/gmock.h"
@@ -111,6 +114,27 @@ TEST_P(EnvContractTest, DataIsNeverTakenForAHole) {
   EXPECT_TRUE(is_named);
   EXPECT_LE(from, uint64_t{32} << 20);
   EXPECT_EQ(file->NextData(uint64_t{32} << 20)->length, 0u);
+}
+
+TEST_P(EnvContractTest, BytesInAdvanceAreZerosAtTheEnd) {
+  auto file = Make("x", "abc");
+  const bool has_grown = file->GrowAhead(10);
+  EXPECT_EQ(Read(*file), has_grown ? std::string("abc\0\0\0\0\0\0\0", 10) : "abc");
+  EXPECT_FALSE(file->GrowAhead(2)) << "never smaller";
+  ASSERT_TRUE(WriteAt(*file, 3, "def").ok());
+  EXPECT_TRUE(file->Sync().ok());
+  EXPECT_EQ(ReadFile("x").substr(0, 6), "abcdef");
+}
+
+TEST_P(EnvContractTest, SeveralFilesAreSyncedTogether) {
+  std::vector<std::unique_ptr<EnvFile>> files;
+  std::vector<FileSync> syncs;
+  for (const char* name : {"a", "b", "c"}) files.push_back(Make(name, std::string(9000, name[0])));
+  for (const auto& file : files) syncs.push_back({file.get()});
+  syncs[1].kind = FileSync::Kind::kDataAndTimes;
+  EXPECT_TRUE(tree_->SyncAll(syncs).ok());
+  EXPECT_TRUE(tree_->SyncAll({}).ok());
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(ReadFile(name), std::string(9000, name[0]));
 }
 
 TEST_P(EnvContractTest, KindsOfOpenDifferInWhatTheyMake) {

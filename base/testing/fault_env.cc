@@ -60,12 +60,17 @@ struct FaultEnv::State {
   std::function<absl::Time()> now ABSL_GUARDED_BY(mutex);
   bool met ABSL_GUARDED_BY(mutex) = false;
   uint64_t capacity ABSL_GUARDED_BY(mutex) = UINT64_MAX;
+  bool counts_space ABSL_GUARDED_BY(mutex) = true;
   std::optional<bool> shares_blocks ABSL_GUARDED_BY(mutex);
   std::map<uint64_t, uint64_t> shared_bytes ABSL_GUARDED_BY(mutex);  // by node; taken for shared on
   bool has_access_lists ABSL_GUARDED_BY(mutex) = true;
+  bool grows_ahead ABSL_GUARDED_BY(mutex) = false;
   FileSizeMax file_sizes ABSL_GUARDED_BY(mutex);
   std::function<BootTime()> boot_time ABSL_GUARDED_BY(mutex);
 
+  absl::Status CheckCountsSpace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    return counts_space ? absl::OkStatus() : absl::UnavailableError("nobody counts the space");
+  }
   absl::Status Call() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const uint64_t call = calls++;
     if (call < fail_at || call >= fail_end) return absl::OkStatus();
@@ -161,6 +166,13 @@ class FaultFile final : public EnvFile {
     absl::Status status = state_->Call();
     state_->Do(OfData(status.ok() ? Kind::kSync : Kind::kFailedSync, node_));
     return status.ok() ? status : absl::InternalError(status.message());
+  }
+  bool GrowAhead(uint64_t size_bytes) override {
+    {
+      absl::MutexLock lock(&state_->mutex);
+      if (!state_->grows_ahead || state_->disk.nodes[node_].data.size() >= size_bytes) return false;
+    }
+    return Truncate(size_bytes).ok();
   }
   absl::Status Zero(Extent extent) override {
     absl::MutexLock lock(&state_->mutex);
@@ -341,6 +353,7 @@ class FaultTree final : public EnvTree, public KnowsFileSizes {
   }
   absl::StatusOr<uint64_t> FreeBytes() override {
     absl::MutexLock lock(&state_->mutex);
+    H5M_RETURN_IF_ERROR(state_->CheckCountsSpace());
     if (state_->capacity == UINT64_MAX) return uint64_t{1} << 40;
     const uint64_t used = state_->UsedBytes();
     return used >= state_->capacity ? 0 : state_->capacity - used;
@@ -355,6 +368,7 @@ class FaultTree final : public EnvTree, public KnowsFileSizes {
   }
   absl::StatusOr<uint64_t> TotalBytes() override {
     absl::MutexLock lock(&state_->mutex);
+    H5M_RETURN_IF_ERROR(state_->CheckCountsSpace());
     return state_->capacity == UINT64_MAX ? uint64_t{1} << 40 : state_->capacity;
   }
 
@@ -458,6 +472,10 @@ void FaultEnv::SetAccessLists(bool has_access_lists) {
   absl::MutexLock lock(&state_->mutex);
   state_->has_access_lists = has_access_lists;
 }
+void FaultEnv::SetGrowsAhead(bool grows_ahead) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->grows_ahead = grows_ahead;
+}
 void FaultEnv::FailOpensOf(std::string part, absl::Status status) {
   absl::MutexLock lock(&state_->mutex);
   state_->refused_part = std::move(part);
@@ -487,6 +505,10 @@ void FaultEnv::SetCapacity(uint64_t bytes) {
   absl::MutexLock lock(&state_->mutex);
   state_->capacity = bytes;
 }
+void FaultEnv::SetCountsSpace(bool counts_space) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->counts_space = counts_space;
+}
 void FaultEnv::SetFileSizes(const FileSizeMax& max) {
   absl::MutexLock lock(&state_->mutex);
   state_->file_sizes = max;
@@ -503,6 +525,7 @@ std::unique_ptr<FaultEnv> FaultEnv::CopyNow() const {
   copy->state_->disk = copy->state_->start = state_->disk;
   copy->state_->next_node = state_->next_node;
   copy->state_->clock = state_->clock;
+  copy->state_->grows_ahead = state_->grows_ahead;
   return copy;
 }
 
@@ -531,6 +554,7 @@ std::unique_ptr<FaultEnv> FaultEnv::Crash(const CrashPoint& point) const {
       CrashedDisk(state_->start, state_->changes, point);
   crashed->state_->next_node = state_->next_node;
   crashed->state_->clock = state_->clock;
+  crashed->state_->grows_ahead = state_->grows_ahead;
   return crashed;
 }
 

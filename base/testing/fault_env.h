@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "base/env.h"
 #include "base/machine.h"
+#include "base/testing/counted_env.h"
 #include "base/testing/fault_disk.h"
 
 namespace h5mirror {
@@ -24,7 +24,7 @@ namespace h5mirror {
 // covered survive; of each later one, independently: all, nothing, or any of its 512-byte sectors.
 // Names survive up to the last that a SyncDirectory() covered, and any number of those after it, as
 // NameOrder says. A change that a failed Sync() should have covered is covered by no later one.
-class FaultEnv final : public Env, public KnowsBootTime {
+class FaultEnv final : public CountedEnv, public KnowsBootTime {
  public:
   FaultEnv();
   ~FaultEnv() override;
@@ -55,9 +55,13 @@ class FaultEnv final : public Env, public KnowsBootTime {
   bool fault_met() const;
   // Bytes that files may hold together; writes beyond fail with kResourceExhausted.
   void SetCapacity(uint64_t bytes);
+  // False: free and total bytes are kUnavailable.
+  void SetCountsSpace(bool counts_space);
   // Whether all files can share blocks, or none can; unset: every second one can, and CanShare()
   // says no. Bytes that a file has shared do not count.
   void SetSharesBlocks(std::optional<bool> shares_blocks);
+  // Whether EnvFile::GrowAhead() does it, as in CephFS. Copies do as their original.
+  void SetGrowsAhead(bool grows_ahead);
   // The result of FileSizes(). Files have at most 1 GiB in any case.
   void SetFileSizes(const FileSizeMax& max);
   // The bytes of all files now.
@@ -74,8 +78,8 @@ class FaultEnv final : public Env, public KnowsBootTime {
   absl::Status FlipBit(std::string_view name, uint64_t bit);
 
   // ---- Crashes ----
-  // Changes made so far: writes, truncates, syncs, names. Each prefix of them is a moment.
-  size_t change_count() const;
+  // Each prefix of the changes is a moment.
+  size_t change_count() const override;
   // A state that a power loss after the first `changes` changes might leave; `seed` chooses one.
   std::unique_ptr<FaultEnv> Crash(size_t changes, uint64_t seed) const;
   std::unique_ptr<FaultEnv> Crash(const CrashPoint& point) const;

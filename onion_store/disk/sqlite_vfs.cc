@@ -17,7 +17,13 @@ struct VfsFile {
   EnvFile* file;
   EnvTree* tree;
   std::string* directory;  // synced once after the file was made; null when that is done
+  bool is_log;
+  sqlite3_int64 log_end;  // a log has so many bytes at least
 };
+
+// So that a small transaction, as a rule, makes no log larger. Frames end where one is not valid,
+// as zeros are not.
+constexpr sqlite3_int64 kLogGrowBytes = 64 << 10;
 
 VfsFile& Self(sqlite3_file* file) { return *reinterpret_cast<VfsFile*>(file); }
 
@@ -43,12 +49,20 @@ int Read(sqlite3_file* file, void* out, int size, sqlite3_int64 offset) {
   return SQLITE_IOERR_SHORT_READ;
 }
 
+void GrowAhead(VfsFile& log, sqlite3_int64 end) {
+  if (end <= log.log_end) return;
+  const sqlite3_int64 wanted = (end / kLogGrowBytes + 1) * kLogGrowBytes;
+  log.log_end = log.file->GrowAhead(wanted) ? wanted : end;
+}
+
 int Write(sqlite3_file* file, const void* data, int size, sqlite3_int64 offset) {
+  if (Self(file).is_log) GrowAhead(Self(file), offset + size);
   std::string_view piece(static_cast<const char*>(data), size);
   return ToSqlite(WriteAt(*Self(file).file, offset, piece), SQLITE_IOERR_WRITE);
 }
 
 int Truncate(sqlite3_file* file, sqlite3_int64 size) {
+  Self(file).log_end = 0;
   return ToSqlite(Self(file).file->Truncate(size), SQLITE_IOERR_TRUNCATE);
 }
 
@@ -123,6 +137,7 @@ int Open(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int*
   }
   self.file = opened->release();
   self.tree = &tree;
+  self.is_log = (flags & SQLITE_OPEN_WAL) != 0;
   if (made) {
     std::string_view text = name;
     size_t slash = text.rfind('/');

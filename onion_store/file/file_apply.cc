@@ -242,8 +242,10 @@ absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages
   }
   H5M_RETURN_IF_ERROR(
       generation.sums->Truncate(files_.PagesIn(layer->size_bytes), layer->recovered));
-  H5M_RETURN_IF_ERROR(generation.head->Sync());
-  H5M_RETURN_IF_ERROR(generation.sums->Sync());
+  // The next open compares the head's times with those that the index gets now.
+  const FileSync syncs[] = {{generation.head.get(), FileSync::Kind::kDataAndTimes},
+                            {&generation.sums->file()}};
+  H5M_RETURN_IF_ERROR(context_->tree->SyncAll(syncs));
   H5M_ASSIGN_OR_RETURN(FileStat stat, generation.head->Stat());
   {
     absl::MutexLock lock(&mutex_);
@@ -278,7 +280,7 @@ absl::Status FileImpl::FinishApply(const LayerPtr& layer, uint64_t changed_pages
   if (!idle || (open_.is_open() && stage_->end().segment != cuts_.last.stage_end.segment)) {
     return absl::OkStatus();
   }
-  H5M_RETURN_IF_ERROR(stage_->Reset());
+  H5M_RETURN_IF_ERROR(stage_->Reset(session_.is_writing() ? StageLog::kKeptBytes : 0));
   cuts_.last.stage_end = stage_->end();
   if (open_.is_open()) open_.layer()->first_segment = cuts_.last.stage_end.segment;
   return absl::OkStatus();

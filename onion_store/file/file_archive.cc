@@ -15,7 +15,7 @@ namespace {
 
 // The rest of the disk is for writers, as with a prune's copies.
 absl::Status CheckRoomToRecall(const HistoryFiles& files, size_t count, uint64_t bytes) {
-  H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, files.tree().FreeBytes());
+  H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytesOf(files.tree()));
   if (bytes <= RoomToCopy(free_bytes)) return absl::OkStatus();
   return absl::ResourceExhaustedError(
       StrCat(files.name(), ": to bring ", count, count == 1 ? " segment" : " segments",

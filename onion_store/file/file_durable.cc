@@ -148,13 +148,15 @@ absl::Status FileImpl::SyncBatch(const Batch& batch) {
     sync_directory = true;
   }
   if (generation->hidden) H5M_RETURN_IF_ERROR(SyncOldHead(generation->number));
+  std::vector<FileSync> syncs;
   // The size belongs to what a cut promises: a generation that was never written still has one.
   if (generation->dirty.exchange(false) || generation->hidden) {
-    H5M_RETURN_IF_ERROR(generation->head->Sync());
+    syncs.push_back({generation->head.get()});
   }
   for (const auto& segment : batch.layers.back()->segments) {
-    if (segment->dirty.exchange(false)) H5M_RETURN_IF_ERROR(segment->file->Sync());
+    if (segment->dirty.exchange(false)) syncs.push_back({segment->file.get()});
   }
+  H5M_RETURN_IF_ERROR(context_->tree->SyncAll(syncs));
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   // The sync that names a new index names all that was made in the history before it.
   if (index == nullptr) return files_.SyncNamesAbove();

@@ -267,6 +267,8 @@ class FileImpl final : public File,
   absl::Status MergeInto(CutLayer& lower, CutLayer& upper) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status EndLocked(SessionEnd end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status DropOpen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of a stage of which nothing counts: what it has kept for the next cuts.
+  void GiveStageBack() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void MakeVersionOfLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Post(absl::Time when);
 

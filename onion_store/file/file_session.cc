@@ -262,7 +262,8 @@ absl::StatusOr<CutNumber> FileImpl::CutLocked(const CutRequest& request, CutWait
   last.written_bytes += sent_bytes;
   last.size_bytes = open_.size_bytes();
   last.barrier = request.barrier;
-  if (stage_->end().bytes > kStageRotateBytes) stage_->Rotate();
+  // Else at the next cut.
+  if (stage_->end().bytes > kStageRotateBytes) stage_->Rotate().IgnoreError();
   last.stage_end = stage_->end();
   open_.Continue(NewLayer(written));
   return cut;
@@ -326,6 +327,7 @@ absl::Status FileImpl::EndLocked(SessionEnd end) {
     if (!layer->frozen) layer->due = absl::InfinitePast();
   }
   session_.End();
+  if (cuts_.layers.empty()) GiveStageBack();
   if (cuts_.layers.empty() && !due_work_.has_lost_cut()) {
     history_.ClearMark();
     if (row_.durable_cut == 0) {
@@ -334,6 +336,13 @@ absl::Status FileImpl::EndLocked(SessionEnd end) {
   }
   Post(absl::InfinitePast());
   return dropped;
+}
+
+void FileImpl::GiveStageBack() {
+  if (stage_ == nullptr || !health_.dead().ok()) return;
+  // Else it stays, and is emptied by the next session or removed by the next open.
+  stage_->Reset(0).IgnoreError();
+  cuts_.last.stage_end = stage_->end();
 }
 
 absl::Status FileImpl::DropOpen() {

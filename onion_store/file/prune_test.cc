@@ -132,6 +132,25 @@ TEST_F(PruneTest, GivesBackAllButAnEighthOfWhatIsDead) {
   CheckAll();
 }
 
+// As of CephFS without a ceph-mgr.
+TEST_F(PruneTest, GivesBackAsMuchWhereFreeSpaceIsUnknown) {
+  Write(30, 5, 60);
+  env_.SetCountsSpace(false);
+  const uint64_t before = PagesBytes();
+  const auto estimate = file_->StartEstimate({AllBut(7)});
+  Must(estimate.status());
+  while (true) {
+    const auto done = (*estimate)->Step();
+    Must(done.status());
+    if (!done.ok() || *done) break;
+  }
+  const PruneProgress done = Prune(AllBut(7));
+  EXPECT_EQ(done.left, "");
+  EXPECT_GT(done.freed_bytes, 0);
+  EXPECT_EQ(done.freed_bytes, before - PagesBytes());
+  CheckAll();
+}
+
 TEST_F(PruneTest, AVersionThatReachesFurtherKeepsWhatWasCutOffSince) {
   Writer writer(file_, SessionStart::kNewGeneration);
   auto commit = [&](std::string bytes) {

@@ -102,7 +102,7 @@ void EstimateJobImpl::TakeBlock() {
 absl::Status EstimateJobImpl::AddUp() {
   freed_bytes_.assign(plans_.size(), 0);
   EnvTree& tree = file_->files().tree();
-  H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, tree.FreeBytes());
+  H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytesOf(tree));
   std::vector<std::vector<Rewritten>> rewritten(plans_.size());
   H5M_ASSIGN_OR_RETURN(const auto entries, tree.List(file_->files().directory()));
   for (const DirectoryEntry& entry : entries) {

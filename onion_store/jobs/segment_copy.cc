@@ -80,7 +80,7 @@ absl::Status SegmentCopy::GiveBackFirst() {
     return absl::OkStatus();
   }
   if (number != copying_) {
-    H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, file_.files().tree().FreeBytes());
+    H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytesOf(file_.files().tree()));
     if (segment.space.live_bytes > RoomToCopy(free_bytes)) {
       LeaveFirst(StrCat("to write ", pages_.SegmentName(number), " anew takes ",
                         segment.space.live_bytes, " bytes for a while, and ", free_bytes,

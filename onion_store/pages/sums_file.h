@@ -35,6 +35,7 @@ class SumsFile {
   // an attempt whose sync failed.
   absl::Status Truncate(uint64_t page_count, bool again = false);
   absl::Status Sync() { return file_->Sync(); }
+  EnvFile& file() { return *file_; }
 
  private:
   std::unique_ptr<EnvFile> file_;

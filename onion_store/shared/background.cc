@@ -22,8 +22,9 @@ constexpr absl::Duration kApplyWaitMax = absl::Milliseconds(100);
 
 }  // namespace
 
-Background::Background(int thread_count, Env& env, int durable_threads_max, int apply_threads_max)
-    : env_(env), thread_count_(thread_count) {
+Background::Background(int thread_count, Env& env, int durable_threads_max, int apply_threads_max,
+                       absl::Duration hangs)
+    : env_(env), thread_count_(thread_count), hangs_(hangs) {
   // Else the threads that did begin would end the process.
   absl::Cleanup end_threads = [this] { Stop(); };
   {
@@ -79,7 +80,7 @@ void Background::PostLocked(Worker worker, absl::Time when, BackgroundPool pool)
 bool Background::MayRun(const Crew& crew) const {
   const absl::Time now = absl::Now();
   const auto hang_count = std::count_if(running_.begin(), running_.end(), [&](const auto& running) {
-    return running.second.crew == &crew && now - running.second.begun > kHangs;
+    return running.second.crew == &crew && now - running.second.begun >= hangs_;
   });
   return crew.busy_count - hang_count < thread_count_;
 }

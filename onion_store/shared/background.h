@@ -7,7 +7,7 @@
 // An apply may hang on one head for long: its disk is slow, or a program on another machine has it
 // open. So it has no thread that others need to become durable. A sync may hang there, too. So a
 // worker that has run for over a second does not count any more: another one gets a thread, up to
-// a maximum.
+// a maximum. On a root behind a network no worker counts: each of them waits nearly all the time.
 #ifndef H5MIRROR_ONION_STORE_SHARED_BACKGROUND_H_
 #define H5MIRROR_ONION_STORE_SHARED_BACKGROUND_H_
 
@@ -53,10 +53,12 @@ class Background {
   static constexpr absl::Duration kHangs = absl::Seconds(1);
 
   // `thread_count` threads in each pool, and at most the maximum of each. 1: one thread for both,
-  // and never another. 0: RunDue() does the work. Times are those of `env`, which must outlive it.
+  // and never another. 0: RunDue() does the work. A worker that has run for `hangs` does not count.
+  // Times are those of `env`, which must outlive it.
   // Throws std::system_error where the system gives no more threads; no work has begun then.
   explicit Background(int thread_count, Env& env = Env::Posix(),
-                      int durable_threads_max = kThreadsMax, int apply_threads_max = kThreadsMax);
+                      int durable_threads_max = kThreadsMax, int apply_threads_max = kThreadsMax,
+                      absl::Duration hangs = kHangs);
   ~Background();  // Stop().
 
   // `worker` runs in `pool` at `when` or soon after; an earlier time replaces a later one.
@@ -119,6 +121,7 @@ class Background {
 
   Env& env_;
   const int thread_count_;
+  const absl::Duration hangs_;
   absl::Mutex mutex_;
   absl::CondVar changed_;
   std::array<Crew, 2> crews_ ABSL_GUARDED_BY(mutex_);

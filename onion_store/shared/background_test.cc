@@ -124,6 +124,22 @@ TEST_P(HangingTest, ThereAreNoMoreThreadsThanTheMaximum) {
   EXPECT_TRUE(has_run);
 }
 
+TEST(BackgroundTest, WhereWorkersWaitForANetworkNoneCounts) {
+  constexpr int kWorkers = 8;
+  std::atomic<int> run_count{0};
+  absl::Notification all_run;
+  Background background(2, Env::Posix(), kWorkers, kWorkers, absl::ZeroDuration());
+  for (int i = 0; i < kWorkers; ++i) {
+    background.Post(std::make_shared<Caller>([&](BackgroundPool) {
+                      if (++run_count == kWorkers) all_run.Notify();
+                      all_run.WaitForNotificationWithTimeout(kPatience);
+                      return BackgroundTimes();
+                    }),
+                    absl::InfinitePast());
+  }
+  EXPECT_TRUE(all_run.WaitForNotificationWithTimeout(kPatience));
+}
+
 INSTANTIATE_TEST_SUITE_P(, HangingTest,
                          testing::Values(BackgroundPool::kDurable, BackgroundPool::kApply),
                          [](const auto& info) {

@@ -15,6 +15,8 @@ namespace {
 constexpr uint32_t kMagic = 0x534d3548;
 constexpr size_t kHeaderBytes = 64;
 constexpr size_t kEntryBytes = 24;
+// So that a small cut, as a rule, makes no file larger.
+constexpr uint64_t kGrowBytes = 64 << 10;
 enum Kind : uint32_t { kWrite = 1, kTruncate = 2, kCut = 3, kRevert = 4 };
 
 // Checksums of consecutive ranges of a byte stream that lies in pieces.
@@ -205,6 +207,7 @@ std::string StageLog::SegmentName(uint64_t number) const {
 absl::Status StageLog::Open(uint64_t first, StageEnd end) {
   H5M_RETURN_IF_ERROR(OpenToCheck(first, end));
   if (segments_.empty() || segments_.back()->number != number_) return absl::OkStatus();
+  file_end_bytes_ = end.bytes;
   H5M_ASSIGN_OR_RETURN(uint64_t size, segments_.back()->file->Size());
   return size > end.bytes ? segments_.back()->file->Truncate(end.bytes) : absl::OkStatus();
 }
@@ -316,7 +319,8 @@ absl::Status StageLog::Append(uint32_t kind, int64_t generation, CutNumber cut, 
   all.insert(all.end(), pieces.begin(), pieces.end());
   StageSegment& segment = *segments_.back();
   // What a failed write left must not stay behind the last record of a segment.
-  if (torn_) H5M_RETURN_IF_ERROR(segment.file->Truncate(end_bytes_));
+  if (torn_) H5M_RETURN_IF_ERROR(CutOff());
+  GrowAhead(record.size() + data_bytes);
   torn_ = true;
   absl::Status written = segment.file->WriteAt(end_bytes_, all);
   // Only now: a sync that runs beside the write takes the mark away and may miss the bytes.
@@ -325,6 +329,27 @@ absl::Status StageLog::Append(uint32_t kind, int64_t generation, CutNumber cut, 
   torn_ = false;
   if (data_at != nullptr) *data_at = MakeLocation(number_, end_bytes_ + record.size());
   end_bytes_ += record.size() + data_bytes;
+  file_end_bytes_ = std::max(file_end_bytes_, end_bytes_);
+  return absl::OkStatus();
+}
+
+// The next record has `bytes` bytes.
+void StageLog::GrowAhead(uint64_t bytes) {
+  const uint64_t end = end_bytes_ + bytes;
+  if (end <= file_end_bytes_) return;
+  StageSegment& segment = *segments_.back();
+  const uint64_t wanted = (end / kGrowBytes + 1) * kGrowBytes;
+  if (!segment.file->GrowAhead(wanted)) return;
+  file_end_bytes_ = wanted;
+  segment.dirty = true;
+}
+
+absl::Status StageLog::CutOff() {
+  StageSegment& segment = *segments_.back();
+  H5M_RETURN_IF_ERROR(segment.file->Truncate(end_bytes_));
+  segment.dirty = true;
+  file_end_bytes_ = end_bytes_;
+  torn_ = false;
   return absl::OkStatus();
 }
 
@@ -336,14 +361,7 @@ absl::Status StageLog::MakeRoom(uint64_t bytes) {
   if (end_bytes_ == 0 || bytes <= segment_bytes_ - std::min(segment_bytes_, end_bytes_)) {
     return absl::OkStatus();
   }
-  // Nobody cuts it off later, as the log does not come back to this segment.
-  if (torn_) {
-    H5M_RETURN_IF_ERROR(segments_.back()->file->Truncate(end_bytes_));
-    segments_.back()->dirty = true;
-    torn_ = false;
-  }
-  Rotate();
-  return absl::OkStatus();
+  return Rotate();
 }
 
 absl::Status StageLog::NeedSegment() {
@@ -354,6 +372,7 @@ absl::Status StageLog::NeedSegment() {
   H5M_ASSIGN_OR_RETURN(segment->file,
                        tree_.Open(SegmentName(number_), OpenKind::kCreateFresh, 0600));
   segments_.push_back(std::move(segment));
+  file_end_bytes_ = 0;
   names_changed_ = true;
   return absl::OkStatus();
 }
@@ -379,14 +398,18 @@ absl::Status StageLog::RewindTo(StageEnd end) {
     torn_ = false;
   }
   if (segments_.empty() || segments_.back()->number != number_) return absl::OkStatus();
-  H5M_RETURN_IF_ERROR(segments_.back()->file->Truncate(end.bytes));
-  segments_.back()->dirty = true;
-  torn_ = false;
+  return CutOff();
+}
+
+absl::Status StageLog::Rotate() {
+  if (end_bytes_ == 0) return absl::OkStatus();
+  // Nobody cuts it off later, as the log does not come back to this segment.
+  if (torn_ || file_end_bytes_ > end_bytes_) H5M_RETURN_IF_ERROR(CutOff());
+  GoOn();
   return absl::OkStatus();
 }
 
-void StageLog::Rotate() {
-  if (end_bytes_ == 0) return;
+void StageLog::GoOn() {
   ++number_;
   end_bytes_ = 0;
 }
@@ -400,15 +423,18 @@ absl::Status StageLog::RemoveBefore(uint64_t first) {
   return absl::OkStatus();
 }
 
-absl::Status StageLog::Reset() {
+absl::Status StageLog::Reset(uint64_t keep_bytes) {
   if (segments_.empty()) return absl::OkStatus();
-  if (end_bytes_ > 0 && segments_.back()->number == number_ && segments_.back()->reader_count > 0) {
-    Rotate();
-  }
+  const bool is_read = segments_.back()->number == number_ && segments_.back()->reader_count > 0;
+  if (end_bytes_ > 0 && is_read) GoOn();
   H5M_RETURN_IF_ERROR(RemoveBefore(number_));
-  if (segments_.empty() || end_bytes_ == 0) return absl::OkStatus();
+  if (segments_.empty() || is_read) return absl::OkStatus();
   end_bytes_ = 0;
-  return segments_.back()->file->Truncate(0);
+  if (file_end_bytes_ <= keep_bytes) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(segments_.back()->file->Truncate(0));
+  file_end_bytes_ = 0;
+  torn_ = false;
+  return absl::OkStatus();
 }
 
 }  // namespace h5mirror::store

@@ -35,7 +35,7 @@
 //   3. CommitBatch()     file_durable.cc    one transaction of the index: durable cut, stage's end
 //   4. Apply()           file_apply.cc      staged bytes go into the head; fdatasync head and sums
 //   5. FinishApply()     file_apply.cc      one transaction of the index: applied cut, stage_first
-//   6. RemoveBefore(), Reset()              the stage shrinks
+//   6. RemoveBefore(), Reset()              the stage shrinks, or is written over from its start
 //
 // 2 stands before 3: the index must never name bytes that a power loss can take. 4 and 5 stand
 // before 6: until head and index are synced, the stage is the only other copy of the bytes.
@@ -46,11 +46,14 @@
 //   stage_last, offset stage_end_bytes, and these only while durable_cut > applied_cut.
 // - Bytes behind that end were never durable. Open() cuts them off, so a torn record there is no
 //   error. A bad record before that end is damage: kDataLoss.
+// - The file may reach beyond end(): Reset() leaves old bytes, and EnvFile::GrowAhead() zeros. A
+//   segment that is left for the next one is cut off at its end first, as its size is its end.
 // - A failed write may leave a part of a record behind end(). The next Append...() cuts it off
 //   first, also where it goes on to a new segment. Else it could stay behind the last record of a
 //   full segment, and Replay() would meet it.
 // - Bytes that a reader may still want do not change. RemoveBefore() takes the name of a segment
-//   away; a reader has the file open. Reset() empties a segment only while its reader_count is 0.
+//   away; a reader has the file open. Reset() uses a segment again only while its reader_count is
+//   0.
 // - Replay() compares the checksums of headers, tables and written bytes. ReadStaged() compares
 //   none: as a rule an apply follows its cut within milliseconds.
 #ifndef H5MIRROR_ONION_STORE_STAGE_STAGE_LOG_H_
@@ -100,7 +103,7 @@ struct StageSegment {
   std::string name;  // relative to the root, as when it was opened
   std::unique_ptr<EnvFile> file;
   std::atomic<bool> dirty{false};    // written since the last sync
-  std::atomic<int> reader_count{0};  // above 0: Reset() must not empty the file
+  std::atomic<int> reader_count{0};  // above 0: Reset() must not use the file again
 };
 using StageSegments = std::vector<std::shared_ptr<StageSegment>>;
 
@@ -137,6 +140,8 @@ class StageLog {
  public:
   // Each segment is open while it counts: 10 TB that one cut overwrites take 160 of them.
   static constexpr uint64_t kSegmentBytes = uint64_t{64} << 30;
+  // What a stage keeps of its file while it is written.
+  static constexpr uint64_t kKeptBytes = uint64_t{1} << 20;
 
   // `directory` is the file's history. `tree` must outlive the log. A record that would end beyond
   // `segment_bytes` begins a new segment.
@@ -179,12 +184,13 @@ class StageLog {
   // Takes back the records behind `end`, and the segments that were begun for them. Nobody reads
   // them: no cut has them.
   absl::Status RewindTo(StageEnd end);
-  // Later records go to a new segment.
-  void Rotate();
+  // Later records go to a new segment. After an error they go on in this one.
+  absl::Status Rotate();
   // Removes the segments before `first`. Holders of a segment may still read it.
   absl::Status RemoveBefore(uint64_t first);
-  // Empties the log. The caller has made sure that the index needs none of it.
-  absl::Status Reset();
+  // Empties the log. The caller has made sure that the index needs none of it. A file of up to
+  // `keep_bytes` stays as it is, and the next records are written over its bytes.
+  absl::Status Reset(uint64_t keep_bytes);
 
  private:
   // `crcs`: one for each extent; empty: 0 for all.
@@ -194,6 +200,10 @@ class StageLog {
   absl::Status NeedSegment();
   // The next record has `bytes` bytes: goes on to a new segment where this one has no room for it.
   absl::Status MakeRoom(uint64_t bytes);
+  void GrowAhead(uint64_t bytes);
+  // Cuts the segment off behind its last record.
+  absl::Status CutOff();
+  void GoOn();
   std::string SegmentName(uint64_t number) const;
 
   EnvTree& tree_;
@@ -203,6 +213,9 @@ class StageLog {
   StageSegments segments_;  // the last one is `number_`, once a record was written
   uint64_t number_ = 1;
   uint64_t end_bytes_ = 0;
+  // What the file may reach to: it may have been given bytes in advance, or hold those of records
+  // that no longer count.
+  uint64_t file_end_bytes_ = 0;
   bool names_changed_ = false;
   bool torn_ = false;  // a write failed: part of it may lie behind end_bytes_
 };

@@ -67,7 +67,7 @@ TEST_F(StageLogTest, ASegmentThatWasCutOffIsNamed) {
 TEST_F(StageLogTest, WhatWasAppendedIsReplayedInOrder) {
   ASSERT_TRUE(Append(log_, "abc").ok());
   ASSERT_TRUE(log_.AppendCut(1, 7, 103, {}).ok());
-  log_.Rotate();
+  ASSERT_TRUE(log_.Rotate().ok());
   ASSERT_TRUE(Append(log_, "de").ok());
   std::vector<int64_t> found;
   ASSERT_TRUE(Replay(log_.end(), &found).ok());
@@ -152,12 +152,76 @@ TEST_F(StageLogTest, AFailedWriteLeavesNothingBehindTheLastRecordOfASegment) {
   env_.FailCall(0, absl::ResourceExhaustedError("No space left on device"));
   EXPECT_FALSE(Append(log_, std::string(5000, 'x')).ok());  // Half of it is in the file.
   ASSERT_TRUE(Append(log_, "de").ok());
-  log_.Rotate();
+  ASSERT_TRUE(log_.Rotate().ok());
   ASSERT_TRUE(Append(log_, "f").ok());
   std::vector<int64_t> found;
   absl::Status replayed = Replay(log_.end(), &found);
   EXPECT_TRUE(replayed.ok()) << replayed;
   EXPECT_THAT(found, testing::ElementsAre(3, 2, 1));
+}
+
+class KeptStageTest : public StageLogTest {
+ protected:
+  int64_t FileBytes() { return tree_->Stat("d/stage-000001")->size_bytes; }
+  void ExpectReplay(const std::vector<int64_t>& wanted) {
+    std::vector<int64_t> found;
+    const absl::Status replayed = Replay(log_.end(), &found);
+    EXPECT_TRUE(replayed.ok()) << replayed;
+    EXPECT_EQ(found, wanted);
+  }
+};
+
+TEST_F(KeptStageTest, ASmallFileIsKeptAndWrittenOver) {
+  ASSERT_TRUE(Append(log_, std::string(5000, 'x')).ok());
+  const int64_t size = FileBytes();
+  ASSERT_TRUE(log_.Reset(size).ok());
+  EXPECT_EQ(log_.end().bytes, 0u);
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  ASSERT_TRUE(log_.AppendCut(1, 7, 103, {}).ok());
+  EXPECT_EQ(FileBytes(), size);
+  ExpectReplay({3, -7});
+}
+
+TEST_F(KeptStageTest, ALargerFileIsEmptied) {
+  ASSERT_TRUE(Append(log_, std::string(5000, 'x')).ok());
+  ASSERT_TRUE(log_.Reset(FileBytes() - 1).ok());
+  EXPECT_EQ(FileBytes(), 0);
+}
+
+TEST_F(KeptStageTest, OldBytesDoNotStayInASegmentThatIsLeft) {
+  ASSERT_TRUE(Append(log_, std::string(5000, 'x')).ok());
+  ASSERT_TRUE(log_.Reset(StageLog::kKeptBytes).ok());
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  log_.segments().back()->dirty = false;
+  ASSERT_TRUE(log_.Rotate().ok());
+  EXPECT_TRUE(log_.segments().front()->dirty) << "what was cut off comes back with the power";
+  ASSERT_TRUE(Append(log_, "de").ok());
+  ExpectReplay({3, 2});
+}
+
+TEST_F(KeptStageTest, ASegmentThatCannotBeCutOffIsNotLeft) {
+  ASSERT_TRUE(Append(log_, std::string(5000, 'x')).ok());
+  ASSERT_TRUE(log_.Reset(StageLog::kKeptBytes).ok());
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  env_.FailCall(0, absl::InternalError("Input/output error"));
+  EXPECT_FALSE(log_.Rotate().ok());
+  ASSERT_TRUE(Append(log_, "de").ok());
+  EXPECT_EQ(log_.end().segment, 1u);
+  ExpectReplay({3, 2});
+}
+
+TEST_F(KeptStageTest, AFileThatReceivesBytesInAdvanceGrowsSeldom) {
+  env_.SetGrowsAhead(true);
+  ASSERT_TRUE(Append(log_, "abc").ok());
+  const int64_t size = FileBytes();
+  EXPECT_GT(size, static_cast<int64_t>(log_.end().bytes));
+  ASSERT_TRUE(Append(log_, "de").ok());
+  ASSERT_TRUE(log_.AppendCut(1, 7, 103, {}).ok());
+  EXPECT_EQ(FileBytes(), size);
+  ASSERT_TRUE(log_.Rotate().ok());
+  EXPECT_LT(FileBytes(), size);
+  ASSERT_TRUE(Append(log_, "f").ok());
+  ExpectReplay({3, 2, -7, 1});
 }
 
 class SmallSegmentsTest : public StageLogTest {

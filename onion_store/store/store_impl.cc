@@ -7,6 +7,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_format.h"
+#include "base/machine.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -370,8 +371,10 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions option
   }
   OpenClock(*context);
   H5M_RETURN_IF_ERROR(context->tokens.Load());
-  context->background = std::make_unique<Background>(threads, context->env, Background::kThreadsMax,
-                                                     ApplyThreadsMax(context->options));
+  const bool is_remote = dynamic_cast<IsRemote*>(context->tree.get()) != nullptr;
+  context->background = std::make_unique<Background>(
+      threads, context->env, Background::kThreadsMax, ApplyThreadsMax(context->options),
+      is_remote ? absl::ZeroDuration() : Background::kHangs);
   auto store = std::make_unique<StoreImpl>(std::move(context));
   H5M_RETURN_IF_ERROR(store->EraseAllGone(StoreImpl::ArchiveCalls::kNone));
   store->RecoverUnclean();

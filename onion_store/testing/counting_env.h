@@ -4,7 +4,6 @@
 #define H5MIRROR_ONION_STORE_TESTING_COUNTING_ENV_H_
 
 #include <atomic>
-#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,13 +18,6 @@ struct IoCounts {
   std::atomic<uint64_t> bytes{0};          // read and written
   std::atomic<int> syncs{0};               // of files and directories
   std::atomic<uint64_t> started_bytes{0};  // by StartReading()
-  // Called before each change of a file or a name, by the thread that makes it; set before the
-  // first one. Null: nothing.
-  std::function<void()> before_change;
-
-  void Changes() {
-    if (before_change) before_change();
-  }
   void Clear() { bytes = 0, syncs = 0, started_bytes = 0; }
   // The counts of the calling thread alone: the store's own threads work beside it.
   static IoCounts& OfThisThread() {
@@ -62,19 +54,19 @@ class CountingEnv final : public Env {
       return file_->ReadAt(offset, out);
     }
     absl::Status WriteAt(uint64_t offset, absl::Span<const std::string_view> pieces) override {
-      counts_.Changes();
       for (std::string_view piece : pieces) counts_.AddBytes(piece.size());
       return file_->WriteAt(offset, pieces);
     }
     absl::Status Sync() override {
-      counts_.Changes();
       counts_.AddSync();
       return file_->Sync();
     }
-    absl::Status Truncate(uint64_t size) override {
-      counts_.Changes();
-      return file_->Truncate(size);
+    absl::Status SyncWithTimes() override {
+      counts_.AddSync();
+      return file_->SyncWithTimes();
     }
+    bool GrowAhead(uint64_t size_bytes) override { return file_->GrowAhead(size_bytes); }
+    absl::Status Truncate(uint64_t size) override { return file_->Truncate(size); }
     void StartWriteback(Extent extent) override { file_->StartWriteback(extent); }
     void StartReading(Extent extent) override {
       counts_.started_bytes += extent.length;
@@ -115,25 +107,27 @@ class CountingEnv final : public Env {
       return std::make_unique<File>(*std::move(file), counts_);
     }
     absl::Status SyncDirectory(std::string_view name) override {
-      counts_.Changes();
       counts_.AddSync();
       return tree_->SyncDirectory(name);
+    }
+    absl::Status SyncAll(absl::Span<const FileSync> files) override {
+      std::vector<FileSync> counted(files.begin(), files.end());
+      for (FileSync& file : counted) {
+        counts_.AddSync();
+        file.file = &static_cast<File*>(file.file)->counted();
+      }
+      return tree_->SyncAll(counted);
     }
     absl::Status MakeDirectory(std::string_view name, uint32_t mode_bits) override {
       return tree_->MakeDirectory(name, mode_bits);
     }
     absl::Status Rename(std::string_view from, std::string_view to) override {
-      counts_.Changes();
       return tree_->Rename(from, to);
     }
     absl::Status Link(std::string_view from, std::string_view to) override {
-      counts_.Changes();
       return tree_->Link(from, to);
     }
-    absl::Status Remove(std::string_view name) override {
-      counts_.Changes();
-      return tree_->Remove(name);
-    }
+    absl::Status Remove(std::string_view name) override { return tree_->Remove(name); }
     absl::Status RemoveDirectory(std::string_view name) override {
       return tree_->RemoveDirectory(name);
     }

@@ -81,6 +81,57 @@ TEST_F(FencingTest, ASyncAfterTheSessionHasEndedIsNoAck) {
   EXPECT_EQ(ReadAsSuccessor("x"), "acked");
 }
 
+TEST_F(FencingTest, WhatWasWrittenOverAndSyncedIsThereAfterwards) {
+  auto file = *tree_->Open("x", OpenKind::kCreate, 0600);
+  ASSERT_TRUE(WriteAt(*file, 0, "first and its tail").ok());
+  EXPECT_TRUE(file->GrowAhead(40));
+  ASSERT_TRUE(file->Sync().ok());
+  ASSERT_TRUE(tree_->SyncDirectory("").ok());
+  // From here on no sync asks the MDS.
+  for (const char* bytes : {"later", "third"}) {
+    ASSERT_TRUE(WriteAt(*file, 0, bytes).ok());
+    ASSERT_TRUE(WriteAt(*file, 30, bytes).ok());
+    ASSERT_TRUE(file->Sync().ok());
+  }
+  EndSession();
+  EXPECT_EQ(ReadAsSuccessor("x"),
+            StrCat("third and its tail", std::string(12, '\0'), "third", std::string(5, '\0')));
+}
+
+TEST_F(FencingTest, AnotherClientSeesTimesThatNoSyncAskedFor) {
+  auto file = *tree_->Open("x", OpenKind::kCreate, 0600);
+  ASSERT_TRUE(WriteAt(*file, 0, "first").ok());
+  ASSERT_TRUE(file->Sync().ok());
+  const auto before = file->Stat();
+  ASSERT_TRUE(WriteAt(*file, 0, "later").ok());
+  ASSERT_TRUE(file->Sync().ok());
+  const auto stat = file->Stat();
+  auto other = MountCluster(nullptr);
+  ASSERT_TRUE(other.ok()) << other.status();
+  const absl::Time begin = absl::Now();
+  const auto found = (*(*other)->OpenTree(root_))->Stat("x");
+  ASSERT_TRUE(before.ok() && stat.ok() && found.ok()) << found.status();
+  EXPECT_GT(stat->mtime_ns, before->mtime_ns);
+  EXPECT_EQ(found->mtime_ns, stat->mtime_ns);
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(30)) << "not only when it would be told anyway";
+}
+
+TEST_F(FencingTest, TimesThatWereSyncedAreThoseThatASuccessorFinds) {
+  auto file = *tree_->Open("x", OpenKind::kCreate, 0600);
+  ASSERT_TRUE(WriteAt(*file, 0, "first").ok());
+  ASSERT_TRUE(file->Sync().ok());
+  ASSERT_TRUE(tree_->SyncDirectory("").ok());
+  ASSERT_TRUE(WriteAt(*file, 0, "later").ok());
+  ASSERT_TRUE(file->SyncWithTimes().ok());
+  const auto stat = file->Stat();
+  EndSession();
+  auto tree = successor_->OpenTree(root_);
+  const auto found = (*tree)->Stat("x");
+  ASSERT_TRUE(stat.ok() && found.ok()) << stat.status() << found.status();
+  EXPECT_EQ(found->mtime_ns, stat->mtime_ns);
+  EXPECT_EQ(found->size_bytes, stat->size_bytes);
+}
+
 TEST_F(FencingTest, NothingReachesCephAfterTheFirstSign) {
   auto file = *tree_->Open("x", OpenKind::kCreate, 0600);
   ASSERT_TRUE(WriteAt(*file, 0, "dirty").ok());  // Without it the sync has nothing to ack.

@@ -41,7 +41,7 @@ absl::Status Collect(const SqliteVfs& vfs, EnvTree& tree, const std::string& dir
 
 }  // namespace
 
-absl::Status CheckObjects(FaultEnv& env) {
+absl::Status CheckObjects(Env& env) {
   H5M_ASSIGN_OR_RETURN(auto tree, env.OpenTree("/"));
   const SqliteVfs vfs(*tree);
   Named named;

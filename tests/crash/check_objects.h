@@ -3,7 +3,7 @@
 #define H5MIRROR_TESTS_CRASH_CHECK_OBJECTS_H_
 
 #include "absl/status/status.h"
-#include "base/testing/fault_env.h"
+#include "base/env.h"
 
 namespace h5mirror::store {
 
@@ -12,7 +12,7 @@ inline constexpr char kArchiveDirectory[] = "arc";
 
 // kFailedPrecondition: an index names an object as archived that is not there, or there is an
 // object that no index names. No store may be open.
-absl::Status CheckObjects(FaultEnv& env);
+absl::Status CheckObjects(Env& env);
 
 }  // namespace h5mirror::store
 

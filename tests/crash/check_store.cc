@@ -39,7 +39,7 @@ absl::Status Compare(std::string_view found, std::string_view wanted, std::strin
 class FileCheck {
  public:
   // `name`: that the file has now.
-  FileCheck(Store& store, FaultEnv& env, const std::string& name, uint64_t choice,
+  FileCheck(Store& store, CountedEnv& env, const std::string& name, uint64_t choice,
             Promises* promises, FilePromises* promised)
       : store_(store),
         env_(env),
@@ -351,7 +351,7 @@ class FileCheck {
   }
 
   Store& store_;
-  FaultEnv& env_;
+  CountedEnv& env_;
   const std::string name_;
   const uint64_t choice_;
   Promises& promises_;
@@ -363,7 +363,7 @@ class FileCheck {
 // that it may have.
 class NameCheck {
  public:
-  NameCheck(Store& store, FaultEnv& env, std::string first_name, FilePromises* promised)
+  NameCheck(Store& store, CountedEnv& env, std::string first_name, FilePromises* promised)
       : store_(store),
         env_(env),
         promised_(*promised),
@@ -413,7 +413,7 @@ class NameCheck {
   }
 
   Store& store_;
-  FaultEnv& env_;
+  CountedEnv& env_;
   FilePromises& promised_;
   const std::set<std::string> possible_;
   std::set<std::string> names_;  // all that it ever had
@@ -443,7 +443,7 @@ absl::Status CheckReads(File& file, const std::string& name, const FilePromises&
 
 }  // namespace
 
-absl::Status CheckStore(Store& store, FaultEnv& env, uint64_t choice, Promises* promises) {
+absl::Status CheckStore(Store& store, CountedEnv& env, uint64_t choice, Promises* promises) {
   for (auto& [first_name, promised] : promises->files) {
     std::string name = first_name;
     if (!promised.name_changes.empty() && promised.AckedCut() != 0) {
@@ -456,7 +456,7 @@ absl::Status CheckStore(Store& store, FaultEnv& env, uint64_t choice, Promises* 
   return absl::OkStatus();
 }
 
-absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, uint64_t choice,
+absl::Status CheckDisk(CountedEnv& env, const PlayOptions& options, uint64_t choice,
                        Promises* promises) {
   auto store = OpenOn(env, options);
   H5M_RETURN_IF_ERROR(In(store.status(), "open the store"));
@@ -468,7 +468,7 @@ absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, uint64_t choic
   return is_archived ? In(CheckObjects(env), "look for objects") : absl::OkStatus();
 }
 
-absl::Status CheckGoingOn(FaultEnv& env, const PlayOptions& options, uint64_t choice,
+absl::Status CheckGoingOn(CountedEnv& env, const PlayOptions& options, uint64_t choice,
                           Promises* promises) {
   auto store = OpenOn(env, options, 0);
   H5M_RETURN_IF_ERROR(In(store.status(), "open the store"));
@@ -480,7 +480,7 @@ absl::Status CheckGoingOn(FaultEnv& env, const PlayOptions& options, uint64_t ch
   return absl::OkStatus();
 }
 
-absl::Status CheckNoWrongBytes(FaultEnv& env, const PlayOptions& options,
+absl::Status CheckNoWrongBytes(CountedEnv& env, const PlayOptions& options,
                                const Promises& promises) {
   auto store = OpenOn(env, options);
   if (!store.ok()) return absl::OkStatus();

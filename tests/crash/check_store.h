@@ -3,7 +3,7 @@
 #define H5MIRROR_TESTS_CRASH_CHECK_STORE_H_
 
 #include "absl/status/status.h"
-#include "base/testing/fault_env.h"
+#include "base/testing/counted_env.h"
 #include "onion_store/store.h"
 #include "tests/crash/player.h"
 #include "tests/crash/promises.h"
@@ -18,20 +18,21 @@ namespace h5mirror::store {
 // `choice` says what is taken in turns: whether the prune comes before the new version or after it,
 // whether it drops what it was begun with or only goes on, and whether a verify is worth its time.
 // What happens goes into `promises`. Not OK: the violation. `env` is the one that `store` is on.
-absl::Status CheckStore(Store& store, FaultEnv& env, uint64_t choice, Promises* promises);
+absl::Status CheckStore(Store& store, CountedEnv& env, uint64_t choice, Promises* promises);
 
 // Opens the store on `env` and closes it again, too.
-absl::Status CheckDisk(FaultEnv& env, const PlayOptions& options, uint64_t choice,
+absl::Status CheckDisk(CountedEnv& env, const PlayOptions& options, uint64_t choice,
                        Promises* promises);
 
-// On a copy of the disk: opens the store, and goes on with every file before anything is applied
+// Changes the disk: opens the store, and goes on with every file before anything is applied
 // that was durable; then versions and head must be right.
-absl::Status CheckGoingOn(FaultEnv& env, const PlayOptions& options, uint64_t choice,
+absl::Status CheckGoingOn(CountedEnv& env, const PlayOptions& options, uint64_t choice,
                           Promises* promises);
 
 // Opens every file and reads all that can be read: each byte must be golden, or an error says why
 // not. For disks that rot: nothing else is asked for.
-absl::Status CheckNoWrongBytes(FaultEnv& env, const PlayOptions& options, const Promises& promises);
+absl::Status CheckNoWrongBytes(CountedEnv& env, const PlayOptions& options,
+                               const Promises& promises);
 
 }  // namespace h5mirror::store
 

@@ -1,25 +1,22 @@
 // Each call of the scenarios fails once, or from then on until the disk is well again: an error
 // says so, nothing that was acked is lost, and the file can be used.
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
-#include <thread>
-#include <vector>
 
-#include "absl/strings/match.h"
 #include "base/strings.h"
+#include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 #include "tests/crash/check_store.h"
 #include "tests/crash/explorer.h"
+#include "tests/crash/failing_play.h"
 #include "tests/crash/settings.h"
 
 namespace h5mirror::store {
 namespace {
 
-constexpr char kIoError[] = "Input/output error";
-constexpr char kNoSpace[] = "No space left on device";
 // A full disk is tried again after 5 s: few tests wait for that.
 constexpr absl::Duration kPatience = absl::Milliseconds(100);
+// Most of the time each waits for a background that has met its fault.
 constexpr int kAtOnce = 8;
 
 enum class Fault : uint8_t {
@@ -58,57 +55,29 @@ class FailingCallsTest : public testing::TestWithParam<std::string> {
     call_count_ = env.call_count();
     disk_bytes_ = env.used_bytes();
   }
-  // What `player` met must tell people what happened, and to what.
-  static bool IsGoodError(const absl::Status& status) {
-    if (status.ok() || absl::IsDeadlineExceeded(status)) return true;
-    return !absl::IsDataLoss(status) && (absl::StrContains(status.message(), kIoError) ||
-                                         absl::StrContains(status.message(), kNoSpace) ||
-                                         absl::StrContains(status.message(), ".h5"));
-  }
-  // What the background met may show only now: a file that failed must be opened again. False where
-  // it waits to try a full disk again.
-  static bool IsStill(Store& store, const Promises& promised) {
-    for (const auto& [name, file] : promised.files) {
-      auto opened = store.OpenFile(name);
-      if (!opened.ok()) continue;
-      if (absl::IsDeadlineExceeded((*opened)->WaitApplied(kPatience))) return false;
-    }
-    return true;
-  }
   // What is wrong afterwards; "": nothing.
   std::string Play(Fault fault, uint64_t call) const {
     FaultEnv env;
-    Player player(env, FirstSeed(), scenario_.options, Pace::kConcurrent);
-    player.SetPatience(kPatience);
+    // As in CephFS, or as on a local disk: each fault meets both, before either end.
+    env.SetGrowsAhead(call / CallsStep() / (2 * std::size(kFaults)) % 2 == 0);
     Plant(env, fault, call);
-    player.Open();
-    scenario_.play(player);
-    if (!IsGoodError(player.status())) return StrCat("told: ", player.status().ToString());
-    Lift(env);
-    player.Abandon();
-    Promises promised = player.promises().At(SIZE_MAX);
-    if (player.store() != nullptr && IsStill(*player.store(), promised)) {
-      absl::Status kept = CheckStore(*player.store(), env, call, &promised);
-      // The file may die only now of what it met before.
-      if (absl::StrContains(kept.message(), "must be opened again")) {
-        kept = CheckStore(*player.store(), env, call, &promised);
-      }
-      if (!kept.ok()) {
-        return StrCat(kept.ToString(), "\nin the store that met it in step \"",
-                      player.steps().back().text, "\": ", player.status().ToString());
-      }
-    }
-    player.Leave();
+    PlayEnd end =
+        PlayOnFailing(env, scenario_,
+                      {.seed = FirstSeed(), .choice = call, .patience = kPatience, .lift = [&env] {
+                         Lift(env);
+                       }});
+    if (!end.wrong.empty()) return end.wrong;
+    Promises& promised = end.promised;
     // In turns, so that each fault meets both; at many states every one does.
     const bool power_loss = call / std::size(kFaults) % 2 == 0;
     if (power_loss || HasAllFaults()) {
-      CrashPoint end;
-      end.change_count = env.change_count();
-      end.seed = call;
+      CrashPoint point;
+      point.change_count = env.change_count();
+      point.seed = call;
       // What is worst for an attempt that was made again, and what few choices of a seed hit.
-      if (call % 3 == 0 || HasAllFaults()) end.data = Unsynced::kDropped;
+      if (call % 3 == 0 || HasAllFaults()) point.data = Unsynced::kDropped;
       Promises again = promised.At(SIZE_MAX);
-      absl::Status kept = CheckDisk(*env.Crash(end), scenario_.options, call + 1, &again);
+      absl::Status kept = CheckDisk(*env.Crash(point), scenario_.options, call + 1, &again);
       if (!kept.ok()) return StrCat(kept.ToString(), "\nafter a power loss");
     }
     if (!power_loss || HasAllFaults()) {
@@ -130,23 +99,15 @@ TEST_P(FailingCallsTest, LeaveTheHistoryWholeAndTheFileUsable) {
   const uint64_t first = FirstSeed() % step;
   const uint64_t play_count =
       first < call_count_ ? ((call_count_ - 1 - first) / step + 1) * faults : 0;
-  std::atomic<uint64_t> next{0};
-  std::atomic<bool> failed{false};
-  auto play = [&] {
-    for (uint64_t i = next++; i < play_count && !failed; i = next++) {
-      const uint64_t call = first + i / faults * step;
-      const size_t fault = (call / step + FirstSeed() + i % faults) % std::size(kFaults);
-      const std::string wrong = Play(kFaults[fault], call);
-      if (wrong.empty()) continue;
-      failed = true;
-      ADD_FAILURE() << wrong << "\nscenario " << scenario_.name << ", H5M_SEED " << FirstSeed()
-                    << ", fault " << fault << " at call " << call << " of " << call_count_;
-    }
-  };
-  // Most of the time each waits for a background that has met its fault.
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kAtOnce; ++i) threads.emplace_back(play);
-  for (std::thread& thread : threads) thread.join();
+  const std::string wrong = PlayAll(play_count, kAtOnce, [&](uint64_t i) -> std::string {
+    const uint64_t call = first + i / faults * step;
+    const size_t fault = (call / step + FirstSeed() + i % faults) % std::size(kFaults);
+    const std::string found = Play(kFaults[fault], call);
+    if (found.empty()) return "";
+    return StrCat(found, "\nscenario ", scenario_.name, ", H5M_SEED ", FirstSeed(), ", fault ",
+                  fault, " at call ", call, " of ", call_count_);
+  });
+  EXPECT_EQ(wrong, "");
   std::printf("%s: %zu of %zu calls failed\n", scenario_.name, static_cast<size_t>(play_count),
               static_cast<size_t>(call_count_));
 }

@@ -174,6 +174,7 @@ const std::vector<PlantedFault>& AllPlantedFaults() {
       // Other steps of it.
       {"old_head_not_linked", IgnoreLinks(), "recreation"},
       {"orphan_tail_of_the_head_kept", IgnoreWhere(Kind::kTruncate, IsHead), "lost_writers"},
+      {"left_segment_not_cut_off", Ignore(Kind::kTruncate, "stage-"), "stage_used_again"},
       {"cut_off_bytes_not_cleared", IgnoreWhere(Kind::kZero, IsHead), "truncate_and_regrow"},
   };
   return all;

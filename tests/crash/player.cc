@@ -27,7 +27,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& optio
   return Store::Open(env, store_options);
 }
 
-Player::Player(FaultEnv& env, uint64_t seed, PlayOptions options, Pace pace)
+Player::Player(CountedEnv& env, uint64_t seed, PlayOptions options, Pace pace)
     : env_(env), random_(seed), options_(options), pace_(pace) {}
 
 Player::~Player() {
@@ -74,13 +74,12 @@ void Player::Close(absl::Duration apply_time) {
 void Player::PutPlainFile(const std::string& file, uint64_t pages) {
   if (!Begun("put a plain file " + file)) return;
   auto put = [&]() -> absl::Status {
-    auto tree = env_.OpenTree("/");
-    auto opened = (*tree)->Open(file, OpenKind::kCreateFresh, 0640);
-    if (!opened.ok()) return opened.status();
+    H5M_ASSIGN_OR_RETURN(const auto tree, env_.OpenTree("/"));
+    H5M_ASSIGN_OR_RETURN(const auto opened, tree->Open(file, OpenKind::kCreateFresh, 0640));
     newest_[file] = RandomBytes(pages * options_.page_size_bytes - 7);
-    absl::Status written = WriteAt(**opened, 0, newest_[file]);
-    if (written.ok()) written = (*opened)->Sync();
-    return written.ok() ? (*tree)->SyncDirectory("") : written;
+    absl::Status written = WriteAt(*opened, 0, newest_[file]);
+    if (written.ok()) written = opened->Sync();
+    return written.ok() ? tree->SyncDirectory("") : written;
   };
   if (!Ok(put())) return;
   absl::MutexLock lock(&mutex_);
@@ -209,6 +208,7 @@ void Player::Settle(const std::string& file) {
   if (!Ok(files_.at(file)->WaitApplied(patience_))) return;
   // The last that it does is to take the mark of a file that is written away.
   auto tree = env_.OpenTree("/");
+  if (!Ok(tree.status())) return;
   const absl::Time deadline = absl::Now() + patience_;
   auto marks = (*tree)->List(".h5mirror/open");
   while (marks.ok() && marks->size() > writers_.size() && absl::Now() < deadline) {

@@ -14,7 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
-#include "base/testing/fault_env.h"
+#include "base/testing/counted_env.h"
 #include "onion_store/store.h"
 #include "onion_store/testing/test_store.h"
 #include "tests/crash/promises.h"
@@ -34,7 +34,7 @@ enum class Pace : uint8_t {
   kConcurrent  // the background works beside the steps
 };
 
-// A store on a FaultEnv, with an archive on the same disk, as the scenarios and the checks open it:
+// A store on `env`, with an archive on the same disk, as the scenarios and the checks open it:
 // one thread behind it (or none,
 // for Store::RunBackground()), and ticks that wait for the next sync or commit.
 absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& options,
@@ -43,7 +43,7 @@ absl::StatusOr<std::unique_ptr<Store>> OpenOn(Env& env, const PlayOptions& optio
 // Each call is a step. After the first that fails all others do nothing. Not thread-safe.
 class Player {
  public:
-  Player(FaultEnv& env, uint64_t seed, PlayOptions options, Pace pace);
+  Player(CountedEnv& env, uint64_t seed, PlayOptions options, Pace pace);
   // Closes the store.
   ~Player();
 
@@ -170,7 +170,7 @@ class Player {
   std::string RandomBytes(uint64_t size);
   std::array<uint8_t, 16> RandomId();
 
-  FaultEnv& env_;
+  CountedEnv& env_;
   std::mt19937_64 random_;
   absl::Duration patience_ = absl::Seconds(60);
   const PlayOptions options_;

@@ -29,6 +29,20 @@ void Overwrites(Player& player) {
   player.End("x.h5");
 }
 
+// Each second cut goes over the larger one before, and on into the next segment.
+void StageUsedAgain(Player& player) {
+  OneVersion(player, "x.h5", 16);
+  player.Begin("x.h5");
+  for (int i = 0; i < 3; ++i) {
+    player.Write("x.h5", 0, 2);  // with its cut a segment
+    player.Sync("x.h5");
+    player.Write("x.h5", 4, 0.5);
+    player.Write("x.h5", 2, 2);  // no room beside the one before
+    player.Sync("x.h5");
+  }
+  player.End("x.h5");
+}
+
 void TicksAndSyncs(Player& player) {
   player.Begin("x.h5");
   for (int i = 0; i < 3; ++i) {
@@ -248,6 +262,7 @@ std::vector<Scenario> WriterScenarios() {
       {"overwrites", Overwrites, {}},
       {"overwrites_of_small_pages", Overwrites, kSmallPages},
       {"overwrites_in_small_segments", Overwrites, kSmallSegments},
+      {"stage_used_again", StageUsedAgain, kSmallSegments},
       {"ticks_and_syncs", TicksAndSyncs, {}},
       {"lost_writers", LostWriters, {}},
       {"lost_writers_in_small_segments", LostWriters, kSmallSegments},

@@ -20,6 +20,7 @@ from harness.ceph import Ceph, missing_packages
 from harness.clock import JumpingClock
 from harness.cluster import Cluster
 from harness.crowd import TARGET_P50_S, TARGET_P99_S, Crowd, report
+from harness.crowd_followers import Followers
 from harness.network import machines_around
 from harness.process import run
 
@@ -158,6 +159,7 @@ def around(tmp_path, closing):
 def test_on_ceph_servers_are_killed_stopped_and_cut_off(around):
     cluster, machines = around
     crowd = Crowd(cluster, writers=20, files_each=10) if NIGHTLY else Crowd(cluster, writers=3, files_each=3)
+    followers = Followers(crowd, 5 if NIGHTLY else 1)
     losses = Losses(crowd, seed=3, machines=machines)
     began = time.monotonic()
     for number in range(TAKEOVERS):
@@ -166,8 +168,10 @@ def test_on_ceph_servers_are_killed_stopped_and_cut_off(around):
             break
         losses.one(("kill", "stop", "cut")[number % 3])
         crowd.await_reads(crowd.read_names())
+        followers.await_cuts()
     figures = report(losses.done, "takeovers-ceph")
     crowd.finish()
+    followers.finish()
     if NIGHTLY:
         assert figures["p50_s"] < TARGET_P50_S and figures["p99_s"] < TARGET_P99_S, figures["count"]
 

@@ -1,0 +1,102 @@
+#include "base/testing/failing_env.h"
+
+#include <string>
+
+#include "base/testing/fault_env.h"
+#include "gtest/gtest.h"
+
+namespace h5mirror {
+namespace {
+
+class FailingEnvTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    tree_ = *env_.OpenTree("/");
+    file_ = *tree_->Open("x", OpenKind::kCreate, 0600);
+    ASSERT_TRUE(WriteAt(*file_, 0, "0123456789").ok());
+  }
+  std::string Read() {
+    std::string bytes(16, '\0');
+    bytes.resize(*(*(*behind_.OpenTree("/"))->Open("x", OpenKind::kRead, 0))
+                      ->ReadAt(0, absl::MakeSpan(bytes)));
+    return bytes;
+  }
+  // Of the disk behind it, which keeps nothing that was not synced.
+  std::string ReadAfterPowerLoss() {
+    CrashPoint point{.change_count = behind_.change_count(),
+                     .data = Unsynced::kDropped,
+                     .names = Unsynced::kKept};
+    auto crashed = behind_.Crash(point);
+    std::string bytes(16, '\0');
+    bytes.resize(*(*(*crashed->OpenTree("/"))->Open("x", OpenKind::kRead, 0))
+                      ->ReadAt(0, absl::MakeSpan(bytes)));
+    return bytes;
+  }
+
+  FaultEnv behind_;
+  FailingEnv env_{behind_, "/"};
+  std::unique_ptr<EnvTree> tree_;
+  std::unique_ptr<EnvFile> file_;
+};
+
+TEST_F(FailingEnvTest, ACallFailsOnceAndAWriteIsShort) {
+  env_.FailCalls(env_.call_count(), 1, absl::ResourceExhaustedError("full"));
+  EXPECT_TRUE(absl::IsResourceExhausted(WriteAt(*file_, 0, "abcd")));
+  EXPECT_TRUE(env_.fault_met());
+  EXPECT_EQ(Read(), "ab23456789");
+  EXPECT_TRUE(WriteAt(*file_, 0, "abcd").ok());
+}
+
+TEST_F(FailingEnvTest, ASyncThatFailsDoesNothing) {
+  env_.FailCalls(env_.call_count(), 1, absl::ResourceExhaustedError("full"));
+  EXPECT_TRUE(absl::IsInternal(file_->Sync()));
+  EXPECT_EQ(ReadAfterPowerLoss(), "");
+  EXPECT_TRUE(file_->Sync().ok());
+  EXPECT_EQ(ReadAfterPowerLoss(), "0123456789");
+}
+
+TEST_F(FailingEnvTest, WritesAloneCanFail) {
+  env_.FailCalls(0, UINT64_MAX, absl::ResourceExhaustedError("full"), FailingEnv::Calls::kWrites);
+  EXPECT_TRUE(tree_->MakeDirectory("e", 0700).ok());
+  EXPECT_TRUE(file_->Sync().ok());
+  EXPECT_FALSE(WriteAt(*file_, 0, "a").ok());
+}
+
+TEST_F(FailingEnvTest, AHookComesOnceBeforeItsChange) {
+  int calls = 0;
+  env_.Before(FailingEnv::Count::kChanges, env_.change_count() + 1, [&] {
+    ++calls;
+    EXPECT_EQ(Read(), "a123456789") << "the change has been made";
+  });
+  ASSERT_TRUE(WriteAt(*file_, 0, "a").ok());
+  ASSERT_TRUE(file_->Size().ok());  // No change.
+  EXPECT_EQ(calls, 0);
+  ASSERT_TRUE(WriteAt(*file_, 0, "b").ok());
+  ASSERT_TRUE(WriteAt(*file_, 0, "c").ok());
+  EXPECT_EQ(calls, 1);
+}
+
+TEST_F(FailingEnvTest, ASyncThatLiesDoesNothing) {
+  env_.SetLie([](std::string_view name) { return name == "x"; });
+  EXPECT_TRUE(file_->Sync().ok());
+  EXPECT_EQ(ReadAfterPowerLoss(), "");
+  env_.SetLie(nullptr);
+  EXPECT_TRUE(file_->Sync().ok());
+  EXPECT_EQ(ReadAfterPowerLoss(), "0123456789");
+}
+
+TEST_F(FailingEnvTest, SomeFilesAreSyncedBehindTheStore) {
+  int synced = 0;
+  constexpr int kTries = 64;
+  for (uint64_t seed = 0; seed < kTries; ++seed) {
+    const std::string bytes(1, static_cast<char>('A' + seed));
+    ASSERT_TRUE(WriteAt(*file_, 0, bytes).ok());
+    env_.SyncSome(seed);
+    synced += ReadAfterPowerLoss().substr(0, 1) == bytes ? 1 : 0;
+  }
+  EXPECT_GT(synced, 0);
+  EXPECT_LT(synced, kTries);
+}
+
+}  // namespace
+}  // namespace h5mirror

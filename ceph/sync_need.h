@@ -1,0 +1,53 @@
+// Whether a sync of a file must wait for the MDS. It must where the size has changed, or another
+// attribute: else a successor would have to find the size out. A file that is written over needs
+// its data on the OSDs alone. Why: docs/design/048-ceph.md, "What a sync means".
+#ifndef H5MIRROR_CEPH_SYNC_NEED_H_
+#define H5MIRROR_CEPH_SYNC_NEED_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace h5mirror::ceph {
+
+// Of one inode, shared by all that have it open here. Thread-safe.
+class SyncNeed {
+ public:
+  // To be told after the call, also if it failed: a sync beside it need not cover it.
+  void NoteWrite(uint64_t end_bytes);
+  void NoteTruncate(uint64_t size_bytes);
+  void NoteChange();  // of another attribute
+
+  // To be told before a sync. True: it must cover attributes too, and EndWhole() is told its end.
+  // `wants_times`: it must in any case.
+  bool BeginSync(bool wants_times);
+  // `size_bytes`: the size that the sync has covered, which was asked for before it.
+  void EndWhole(bool has_synced, uint64_t size_bytes);
+
+ private:
+  absl::Mutex mutex_;
+  // Nothing is known of a file that has just been opened.
+  bool has_changed_ ABSL_GUARDED_BY(mutex_) = true;
+  // The MDS has journalled that the file reaches so far.
+  uint64_t known_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Until they end, what they cover is not safe.
+  int whole_syncs_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// Those of the files that are open. Thread-safe.
+class SyncNeeds {
+ public:
+  std::shared_ptr<SyncNeed> Of(uint64_t inode);
+
+ private:
+  absl::Mutex mutex_;
+  std::map<uint64_t, std::weak_ptr<SyncNeed>> needs_ ABSL_GUARDED_BY(mutex_);
+  size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 64;
+};
+
+}  // namespace h5mirror::ceph
+
+#endif  // H5MIRROR_CEPH_SYNC_NEED_H_

@@ -1,0 +1,59 @@
+// The scenarios of tests/crash on CephFS: a client's session is ended before one of its changes, in
+// every second life before a sync. What it had not written back is lost. Its successor finds all
+// that was acked.
+//
+// H5M_CEPH_LIVES: of each scenario; H5M_SEED: where they end, and what is written.
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "base/strings.h"
+#include "gtest/gtest.h"
+#include "tests/ceph/ceph_life.h"
+#include "tests/crash/failing_play.h"
+#include "tests/crash/settings.h"
+
+namespace h5mirror::ceph {
+namespace {
+
+using Count = FailingEnv::Count;
+
+constexpr uint64_t kLives = 4;
+// Each mostly waits for the cluster.
+constexpr int kAtOnce = 8;
+
+struct Life {
+  const store::Scenario* scenario = nullptr;
+  Eviction before;
+  uint64_t of = 0;
+};
+
+std::vector<Life> AllLives(uint64_t seed, uint64_t lives) {
+  std::vector<Life> all;
+  for (const store::Scenario& scenario : store::AllScenarios()) {
+    for (uint64_t i = 0; i < lives; ++i) {
+      const Count count = i % 2 == 0 ? Count::kChanges : Count::kSyncs;
+      const uint64_t of = MeasurePlay(scenario, seed, count);
+      all.push_back({&scenario, {count, SpreadPlace(of, i, lives, seed + all.size())}, of});
+    }
+  }
+  return all;
+}
+
+TEST(CephCrashTest, ASuccessorFindsAllThatWasAckedWhereverTheSessionEnded) {
+  const uint64_t seed = store::FirstSeed();
+  const std::vector<Life> all = AllLives(seed, store::FromEnvironment("H5M_CEPH_LIVES", kLives));
+  const std::string wrong = store::PlayAll(all.size(), kAtOnce, [&](uint64_t i) -> std::string {
+    const Life& life = all[i];
+    const std::string found = PlayEvicted(*life.scenario, seed, life.before);
+    if (found.empty()) return "";
+    return StrCat(found, "\nscenario ", life.scenario->name, ", H5M_SEED ", seed, ", before ",
+                  life.before.count == Count::kSyncs ? "sync " : "change ", life.before.number,
+                  " of about ", life.of);
+  });
+  EXPECT_EQ(wrong, "");
+  std::printf("%zu lives of %zu scenarios ended\n", all.size(), store::AllScenarios().size());
+}
+
+}  // namespace
+}  // namespace h5mirror::ceph
