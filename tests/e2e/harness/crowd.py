@@ -131,10 +131,12 @@ class Crowd:
 
         def all_came() -> bool:
             nonlocal owned_s
-            if owned_s is None and all(self.cluster.epoch(cell) > epochs[cell] for cell in cells):
-                owned_s = time.monotonic() - lost_at
             came = self._note_first(first, names, since)
-            assert owned_s is not None or not first, f"{first} have acks, and no successor"
+            served = {cell for cell in cells if self.cluster.epoch(cell) > epochs[cell]}
+            if owned_s is None and len(served) == len(cells):
+                owned_s = time.monotonic() - lost_at
+            early = [name for name in first if name.split("/")[0] not in served]
+            assert not early, f"{early} have acks, and no successor"
             return came
 
         wait_until(all_came, f"files have no ack, {first} have:\n{self.cluster.logs()}", 120, every=0.05)
