@@ -31,12 +31,30 @@ class StopFlag {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), [this] { return is_set_; });
   }
+  // Ends one AwaitSetOrWake(): that which waits, or the next one. For flags with one waiting
+  // thread.
+  void Wake() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      is_woken_ = true;
+    }
+    changed_.notify_all();
+  }
+  // As AwaitSet(); ends at Wake(), too.
+  bool AwaitSetOrWake(absl::Duration timeout) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout),
+                      [this] { return is_set_ || is_woken_; });
+    is_woken_ = false;
+    return is_set_;
+  }
 
  private:
   // Not absl's: see above.
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_set_ = false;
+  bool is_woken_ = false;
 };
 
 }  // namespace h5mirror

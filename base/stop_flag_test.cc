@@ -31,5 +31,21 @@ TEST(StopFlagTest, SetEndsAllWaits) {
   EXPECT_LT(absl::Now() - begun_at, kLong);
 }
 
+TEST(StopFlagTest, AWakeEndsOneWait) {
+  StopFlag flag;
+  const absl::Time begun_at = absl::Now();
+  std::thread waiting([&flag] { EXPECT_FALSE(flag.AwaitSetOrWake(kLong)); });
+  flag.Wake();
+  waiting.join();
+  EXPECT_FALSE(flag.AwaitSet(absl::ZeroDuration())) << "it is not set";
+  flag.Wake();
+  flag.Wake();
+  EXPECT_FALSE(flag.AwaitSetOrWake(kLong));
+  EXPECT_LT(absl::Now() - begun_at, kLong);
+  EXPECT_FALSE(flag.AwaitSetOrWake(absl::Milliseconds(1))) << "both were of one wait";
+  flag.Set();
+  EXPECT_TRUE(flag.AwaitSetOrWake(kLong));
+}
+
 }  // namespace
 }  // namespace h5mirror

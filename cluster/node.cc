@@ -15,9 +15,10 @@ namespace {
 constexpr int kRivalBeatsMax = 10;
 // Own beats over which the beat of a server that is evicted without force must stand still.
 constexpr uint64_t kEvictBeats = 2;
+<<<<<<< HEAD
 constexpr std::string_view kSilent = "is silent";
-// After so many beats without a look at the registry, its last look says nothing about others.
-constexpr int kLooksLateAfter = 3;
+=======
+>>>>>>> take49
 // Of the times between tries to hand a cell over, which double.
 constexpr int kRetireBackOffMax = 8;
 
@@ -62,25 +63,6 @@ void Node::Tell(NodeEvent::Kind kind, const std::string& subject) {
 NodeCounts Node::counts() const {
   absl::MutexLock lock(&mutex_);
   return counts_;
-}
-
-std::map<std::string, absl::Duration> Node::BeatAges(const ClusterView& view) const {
-  const absl::Duration now = clock_.Monotonic();
-  absl::MutexLock lock(&mutex_);
-  const bool looks = now - looked_at_ <= kLooksLateAfter * timing_.beat_every;
-  std::map<std::string, absl::Duration> ages;
-  for (const auto& [id, server] : view.servers) {
-    const auto seen = beats_seen_.find(id);
-    const auto beat = view.beats.find(id);
-    if (seen == beats_seen_.end() || beat == view.beats.end()) continue;
-    const bool is_same = seen->second.epoch == server.epoch && seen->second.beat == beat->second;
-    if (is_same) {
-      ages[id] = now - seen->second.at;
-    } else if (looks) {
-      ages[id] = absl::ZeroDuration();
-    }
-  }
-  return ages;
 }
 
 void Node::End(const absl::Status& why) {
@@ -408,8 +390,11 @@ void Node::Claim(ClusterView& view) {
 
 CellHost::Done Node::Then(const std::string& cell, uint64_t epoch, Stage stage) {
   return [results = results_, cell, epoch, stage](absl::Status status) {
-    absl::MutexLock lock(&results->mutex);
-    results->list.push_back({cell, epoch, stage, std::move(status)});
+    {
+      absl::MutexLock lock(&results->mutex);
+      results->list.push_back({cell, epoch, stage, std::move(status)});
+    }
+    results->news.Wake();
   };
 }
 
@@ -438,6 +423,7 @@ bool Node::TendOpening(ClusterView& view, const std::string& cell, CellRecord re
     record.state = CellState::kServed;
     record.is_clean = false;
     if (!SetCell(view, cell, record)) return false;
+    Note(StrCat("serves the cell \"", cell, "\", epoch ", record.epoch));
     TellServed(cell);
     return true;
   }
@@ -586,15 +572,6 @@ void Node::EndDrain(const ClusterView& view) {
   }
   const absl::Status set = member_.SetState(ServerState::kGone);
   if (set.ok() || absl::IsInternal(set)) End(set);
-}
-
-Route Node::Find(std::string_view cell, uint64_t seen_epoch) {
-  Route route = cells_.Resolve(cell, seen_epoch);
-  if (route.kind != RouteKind::kReadAgain && route.kind != RouteKind::kNoCell) return route;
-  if (!ReadView().ok()) return {RouteKind::kWait, 0, "", ""};
-  route = cells_.Resolve(cell, seen_epoch);
-  if (route.kind == RouteKind::kReadAgain) route.kind = RouteKind::kWait;
-  return route;
 }
 
 }  // namespace h5mirror::cluster

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "base/clock.h"
+#include "base/stop_flag.h"
 #include "cluster/ack_guard.h"
 #include "cluster/cells.h"
 #include "cluster/fencer.h"
@@ -128,8 +129,19 @@ class Node {
 
   // Once in `beat_every`: raises the own beat, or learns that this server is over.
   void Beat();
-  // Once in `beat_every`: reads the registry, and does what is to be done.
+  // Reads the registry, and does what is to be done. Once in `beat_every`, or more often.
   void Step();
+  // For the thread of Step(), between two of them: waits until the next one is due, the last one
+  // having begun `elapsed` ago, or until the host has opened, retired or closed a cell. True:
+  // EndWaits() was called.
+  bool AwaitStep(absl::Duration elapsed) {
+    return results_->news.AwaitSetOrWake(StepEvery() - elapsed);
+  }
+  // Ends the waits, now and later.
+  void EndWaits() { results_->news.Set(); }
+  // Between two steps: `beat_every`, or a fifth of it where another server may be silent soon, so
+  // that it is given up, and its fencing seen, without delay.
+  absl::Duration StepEvery() const;
 
   // Begins to give all cells away. The phase is gone when that is done.
   void Drain();
@@ -166,7 +178,9 @@ class Node {
   const Cells& cells() const { return cells_; }
 
   // Cells::Resolve(); reads the registry where the caller has heard more than this server, or of a
-  // cell that it does not know. Not kReadAgain. May wait for the registry.
+  // cell that it does not know. So it does for one caller at a time, and at most five times in
+  // `beat_every`, where nobody serves the cell: it may have a new server by now. Not kReadAgain.
+  // May wait for the registry.
   Route Find(std::string_view cell, uint64_t seen_epoch);
 
  private:
@@ -199,9 +213,13 @@ class Node {
     };
     absl::Mutex mutex;
     std::vector<Result> list ABSL_GUARDED_BY(mutex);
+    StopFlag news;  // woken with each
   };
 
   absl::StatusOr<ClusterView> ReadView();
+  // Of Find().
+  bool BeginLook();
+  void EndLook();
   void Start(ClusterView& view);
   // Before the join: whether another process beats under this ID.
   bool HasRival(const ClusterView& view);
@@ -293,6 +311,8 @@ class Node {
   NodeCounts counts_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, SeenBeat> beats_seen_ ABSL_GUARDED_BY(mutex_);  // by ID
   absl::Duration looked_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
+  bool looks_for_caller_ ABSL_GUARDED_BY(mutex_) = false;  // Find() reads
+  absl::Duration caller_look_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
 };
 
 }  // namespace h5mirror::cluster

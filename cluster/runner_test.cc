@@ -74,6 +74,24 @@ TEST_F(RunnerTest, ANodeServesAndDrains) {
   EXPECT_TRUE(why_.ok()) << why_;
 }
 
+// Its next step would be an hour later.
+TEST_F(RunnerTest, ACellThatWasOpenedIsServedBeforeTheNextBeat) {
+  Timing slow = Fast();
+  slow.beat_every = absl::Hours(1);
+  slow.valid_for = absl::Hours(4);
+  FakeHost host;
+  host.Hold();
+  Node node{registry_, fencer_, host, clock_, slow, {"b", "host-b:5", "b-1", {"address"}}, {}};
+  ASSERT_TRUE(CreateCell(memory_, "x").ok());
+  node.Step();
+  node.Beat();
+  Runner runner(node, clock_, slow);
+  Await([&host] { return !host.calls().empty(); });
+  EXPECT_FALSE(node.guard().BeforeAck("x", 1).ok());
+  host.Release(absl::OkStatus());
+  Await([&node] { return node.guard().BeforeAck("x", 1).ok(); });
+}
+
 TEST_F(RunnerTest, BothThreadsEndWithTheNode) {
   Runner runner(node_, clock_, Fast());
   Await([this] { return node_.phase() == NodePhase::kOwning; });

@@ -9,6 +9,16 @@ namespace {
 
 constexpr char kPayload[] = "type.googleapis.com/h5mirror.v1.ServedElsewhere";
 
+std::optional<v1::ServedElsewhere> MessageOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kPayload);
+  v1::ServedElsewhere message;
+  if (!absl::IsUnavailable(status) || !payload.has_value() ||
+      !message.ParseFromString(std::string(*payload))) {
+    return std::nullopt;
+  }
+  return message;
+}
+
 }  // namespace
 
 absl::Status ElsewhereError(const Elsewhere& elsewhere) {
@@ -22,14 +32,21 @@ absl::Status ElsewhereError(const Elsewhere& elsewhere) {
   return status;
 }
 
+absl::Status NobodyServesError(std::string_view text) {
+  absl::Status status = absl::UnavailableError(ToAbsl(text));
+  status.SetPayload(kPayload, absl::Cord(v1::ServedElsewhere().SerializeAsString()));
+  return status;
+}
+
+bool IsNobodyServes(const absl::Status& status) {
+  const std::optional<v1::ServedElsewhere> message = MessageOf(status);
+  return message.has_value() && message->address().empty();
+}
+
 std::optional<Elsewhere> ElsewhereOf(const absl::Status& status) {
-  const auto payload = status.GetPayload(kPayload);
-  v1::ServedElsewhere message;
-  if (!absl::IsUnavailable(status) || !payload.has_value() ||
-      !message.ParseFromString(std::string(*payload)) || message.address().empty()) {
-    return std::nullopt;
-  }
-  return Elsewhere{message.address(), message.cell(), message.epoch()};
+  const std::optional<v1::ServedElsewhere> message = MessageOf(status);
+  if (!message.has_value() || message->address().empty()) return std::nullopt;
+  return Elsewhere{message->address(), message->cell(), message->epoch()};
 }
 
 std::string DetailsOf(const absl::Status& status) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
 
@@ -21,6 +22,11 @@ struct Elsewhere {
 
 // kUnavailable, whose message names the address, with `elsewhere` as its payload.
 absl::Status ElsewhereError(const Elsewhere& elsewhere);
+
+// kUnavailable with `text`: no server of the cluster serves the file's cell at the moment. The one
+// that says so lives.
+absl::Status NobodyServesError(std::string_view text);
+bool IsNobodyServes(const absl::Status& status);
 
 // Nullopt: `status` says nothing of another server.
 std::optional<Elsewhere> ElsewhereOf(const absl::Status& status);

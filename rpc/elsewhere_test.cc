@@ -19,6 +19,15 @@ TEST(ElsewhereTest, TheOwnersAddressPassesTheWire) {
   EXPECT_EQ(*ElsewhereOf(status), kThere);
 }
 
+TEST(ElsewhereTest, ACellWithoutAServerPassesTheWire) {
+  const absl::Status status = FromGrpc(ToGrpc(NobodyServesError("it is being opened")));
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_TRUE(IsNobodyServes(status));
+  EXPECT_EQ(ElsewhereOf(status), std::nullopt);
+  EXPECT_FALSE(IsNobodyServes(ElsewhereError(kThere)));
+  EXPECT_FALSE(IsNobodyServes(absl::UnavailableError("Connection refused")));
+}
+
 TEST(ElsewhereTest, OtherStatusesNameNoServer) {
   EXPECT_EQ(ElsewhereOf(absl::OkStatus()), std::nullopt);
   EXPECT_EQ(ElsewhereOf(FromGrpc(ToGrpc(absl::UnavailableError("stopping")))), std::nullopt);

@@ -44,6 +44,7 @@ bool ServerRoute::Follow(const ClientOptions& cluster, std::string_view address)
   if (!named.ok() || !MayGoTo(named->loopback, cluster)) return false;
   if (target_.empty()) named_ = address;
   ++redirects_;
+  was_redirected_ = true;
   address_ = address;
   target_ = named->target;
   is_here_ = named->loopback;
@@ -58,6 +59,16 @@ bool ServerRoute::PassBy(const ClientOptions& cluster, std::string_view address)
   }
   index_ = (index_ + 1) % CountOf(cluster);
   return true;
+}
+
+std::optional<ServerRoute> ServerRoute::Another(const ClientOptions& cluster, size_t turn) const {
+  const std::string now = Apply(cluster).target;
+  for (size_t i = 0; i < CountOf(cluster); ++i) {
+    ServerRoute other((turn + i) % CountOf(cluster));
+    other.was_redirected_ = was_redirected_;
+    if (other.Apply(cluster).target != now) return other;
+  }
+  return std::nullopt;
 }
 
 void ServerRoute::OnAnswer() {

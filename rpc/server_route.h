@@ -45,6 +45,14 @@ class ServerRoute {
   // the file's server; after one of the user's the next one.
   void OnLost(const ClientOptions& cluster);
 
+  // To another one of the user's servers than the one that is asked, round and round with `turn`.
+  // Nullopt: there is none.
+  std::optional<ServerRoute> Another(const ClientOptions& cluster, size_t turn) const;
+  // The user has named several servers, or one that has named another one.
+  bool IsOfCluster(const ClientOptions& cluster) const {
+    return was_redirected_ || !cluster.others.empty();
+  }
+
   // The first of the user's servers is asked.
   bool is_first() const { return target_.empty() && index_ == 0; }
   // No other server was named.
@@ -63,6 +71,7 @@ class ServerRoute {
   std::string target_;    // for gRPC; empty: none was
   bool is_here_ = false;  // it is on this machine
   int redirects_ = 0;
+  bool was_redirected_ = false;
   std::string named_;       // the first one that one of the user's servers has named
   std::string lost_named_;  // the same, of those that led to a loss
   size_t passed_ = 0;       // of the user's servers, which have named it again

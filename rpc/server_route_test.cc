@@ -54,6 +54,32 @@ TEST(ServerRouteTest, RedirectsInARowEnd) {
   EXPECT_TRUE(route.Follow(Configured(), "node-b:7447")) << "the count is over, too";
 }
 
+TEST(ServerRouteTest, OthersThanTheOneThatIsAskedAreFoundRoundAndRound) {
+  ServerRoute route;
+  const auto target = [&](size_t turn) {
+    return route.Another(Three(), turn)->Apply(Three()).target;
+  };
+  EXPECT_EQ(target(0), "dns:///b:2");
+  EXPECT_EQ(target(1), "dns:///b:2");
+  EXPECT_EQ(target(2), "dns:///c:3");
+  ASSERT_TRUE(route.Follow(Three(), "c:3"));
+  EXPECT_EQ(target(2), "dns:///a:1") << "it is of the list";
+  ASSERT_TRUE(route.Follow(Three(), "d:4"));
+  EXPECT_EQ(target(2), "dns:///c:3");
+  EXPECT_EQ(route.Apply(Three()).target, "dns:///d:4") << "it stays as it is";
+}
+
+TEST(ServerRouteTest, AServerAloneIsNoCluster) {
+  ServerRoute route;
+  EXPECT_FALSE(route.IsOfCluster(Configured()));
+  EXPECT_FALSE(route.Another(Configured(), 0).has_value());
+  EXPECT_TRUE(route.IsOfCluster(Three()));
+  ASSERT_TRUE(route.Follow(Configured(), "node-b:7447"));
+  EXPECT_EQ(route.Another(Configured(), 5)->Apply(Configured()).target, "dns:///front:7447");
+  route.OnLost(Configured());
+  EXPECT_TRUE(route.IsOfCluster(Configured())) << "it has named another server once";
+}
+
 TEST(ServerRouteTest, ACredentialGoesNowhereAsPlainText) {
   ClientOptions with_token = Configured();
   with_token.token = "secret";

@@ -10,6 +10,8 @@
 #include "absl/time/clock.h"
 #include "base/signal_block.h"
 #include "base/steady_time.h"
+#include "client_vfd/session/grpc_stream.h"
+#include "client_vfd/session/owner_question.h"
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/session.h"
 #include "client_vfd/session/token_reader.h"
@@ -143,6 +145,16 @@ void Engine::SetSuspect(const std::string& server, bool suspect) {
   servers_[server].suspect_until = suspect ? SteadyNow() + kSuspectFor : absl::InfinitePast();
 }
 
+bool Engine::IsDoubtful(const std::string& target) {
+  absl::MutexLock lock(&mutex_);
+  return SteadyNow() < servers_[target].doubtful_until;
+}
+
+void Engine::SetDoubtful(const std::string& target) {
+  absl::MutexLock lock(&mutex_);
+  servers_[target].doubtful_until = SteadyNow() + kDoubtfulFor;
+}
+
 std::string Engine::NewestToken(const rpc::ClientOptions& options) {
   return TokenReader::Get().Newest(options);
 }
@@ -182,8 +194,16 @@ absl::StatusOr<OutsideChange> Engine::FindOutsideChange(const rpc::ClientOptions
 Stream* Engine::StartStream(const rpc::ClientOptions& options, StreamOwner* owner) {
   auto stream = std::make_unique<GrpcStream>(options, ChannelTo(options), queue_.get(), owner);
   GrpcStream* key = stream.get();
-  streams_.emplace(key, std::move(stream));
+  users_.emplace(key, std::move(stream));
   return key;
+}
+
+void Engine::AskServer(const rpc::ClientOptions& options, const std::string& name,
+                       absl::Duration timeout, std::function<void(const ServerAnswer&)> answered) {
+  auto question = std::make_unique<OwnerQuestion>(
+      options, ChannelTo(options), name, ToGpr(Now() + timeout), queue_.get(), std::move(answered));
+  QueueUser* key = question.get();
+  users_.emplace(key, std::move(question));
 }
 
 bool Engine::RunReady() {
@@ -212,9 +232,9 @@ bool Engine::HandleNext(absl::Time deadline) {
     alarm_set_ = false;
     return true;
   }
-  const auto* op = static_cast<const GrpcStream::Tag*>(tag);
-  GrpcStream* stream = op->stream;
-  if (stream->Handle(op->op, ok)) streams_.erase(stream);
+  const auto* op = static_cast<const QueueUser::Tag*>(tag);
+  QueueUser* user = op->user;
+  if (user->Handle(op->op, ok)) users_.erase(user);
   return true;
 }
 
@@ -232,12 +252,13 @@ void Engine::Loop() {
 void Engine::EndStreams() {
   absl::Time give_up = SteadyNow() + kForkWait;
   for (const auto& session : Sessions()) session->LeaveStream();
+  for (auto& [key, user] : users_) user->Leave();
   do {
     if (SteadyNow() > give_up) {
       give_up = absl::InfiniteFuture();
-      for (auto& [key, stream] : streams_) stream->Cancel();
+      for (auto& [key, user] : users_) user->Cancel();
     }
-    if (streams_.empty()) ShutDown();
+    if (users_.empty()) ShutDown();
   } while (HandleNext(SteadyNow() + kTimerPeriod));
 }
 

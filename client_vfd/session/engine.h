@@ -13,6 +13,7 @@
 #define H5MIRROR_CLIENT_VFD_SESSION_ENGINE_H_
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,7 +28,7 @@
 #include "base/steady_time.h"
 #include "client_vfd/session/fork_polling.h"
 #include "client_vfd/session/frame_pool.h"
-#include "client_vfd/session/grpc_stream.h"
+#include "client_vfd/session/queue_user.h"
 #include "client_vfd/session/session_host.h"
 #include "grpcpp/alarm.h"
 #include "grpcpp/completion_queue.h"
@@ -41,6 +42,8 @@ class Engine final : public SessionHost {
   static constexpr absl::Duration kForkWait = absl::Milliseconds(500);
   // How long waits are short after one that was in vain.
   static constexpr absl::Duration kSuspectFor = absl::Seconds(10);
+  // How long a server that was left for another one of its cluster is trusted less.
+  static constexpr absl::Duration kDoubtfulFor = absl::Seconds(30);
 
   static Engine& Get();
   // The key of a channel: two users with the same key share one.
@@ -59,10 +62,14 @@ class Engine final : public SessionHost {
   std::atomic<int64_t>& saved_bytes(const std::string& server) override;
   bool Suspect(const std::string& server) override;
   void SetSuspect(const std::string& server, bool suspect) override;
+  bool IsDoubtful(const std::string& target) override;
+  void SetDoubtful(const std::string& target) override;
   std::string NewestToken(const rpc::ClientOptions& options) override;
   void ReadTokenSoon(const rpc::ClientOptions& options) override;
   Stream* StartStream(const rpc::ClientOptions& options, StreamOwner* owner) override;
   void DropChannel(const rpc::ClientOptions& options) override;
+  void AskServer(const rpc::ClientOptions& options, const std::string& name, absl::Duration timeout,
+                 std::function<void(const ServerAnswer&)> answered) override;
   absl::StatusOr<OutsideChange> FindOutsideChange(const rpc::ClientOptions& server,
                                                   const std::string& name, int64_t cut,
                                                   const FileReader& file, absl::Duration timeout,
@@ -92,6 +99,7 @@ class Engine final : public SessionHost {
   struct PerServer {
     std::atomic<int64_t> saved_bytes{0};
     absl::Time suspect_until = absl::InfinitePast();
+    absl::Time doubtful_until = absl::InfinitePast();
   };
 
   enum class Phase { kStopped, kRunning, kStopping, kForking };
@@ -106,7 +114,7 @@ class Engine final : public SessionHost {
 
   // The sender thread.
   void Loop();
-  // Waits for the next event, at most until `deadline`, and hands it to its stream. False: the
+  // Waits for the next event, at most until `deadline`, and hands it to its user. False: the
   // queue is shut down.
   bool HandleNext(absl::Time deadline);
   // Ends the streams, in time or not; then nothing comes from the queue any more.
@@ -132,7 +140,7 @@ class Engine final : public SessionHost {
   // The sender thread's own.
   std::unique_ptr<grpc::CompletionQueue> queue_;
   std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
-  std::map<GrpcStream*, std::unique_ptr<GrpcStream>> streams_;
+  std::map<QueueUser*, std::unique_ptr<QueueUser>> users_;
 
   FramePool* pool_;
   std::atomic<bool> usable_{true};

@@ -51,19 +51,19 @@ void GrpcStream::Finish() {
   call_->Finish(&status_, &finish_);
 }
 
-bool GrpcStream::Handle(Tag::Op op, bool ok) {
+bool GrpcStream::Handle(int op, bool ok) {
   --under_way_;
   switch (op) {
-    case Tag::Op::kStart:
+    case kStart:
       OnStarted(ok);
       break;
-    case Tag::Op::kWrite:
+    case kWrite:
       OnWritten(ok);
       break;
-    case Tag::Op::kRead:
+    case kRead:
       OnRead(ok);
       break;
-    case Tag::Op::kFinish:
+    case kFinish:
       finished_ = true;
       break;
   }

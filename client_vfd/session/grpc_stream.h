@@ -4,7 +4,9 @@
 #define H5MIRROR_CLIENT_VFD_SESSION_GRPC_STREAM_H_
 
 #include <memory>
+#include <string>
 
+#include "client_vfd/session/queue_user.h"
 #include "client_vfd/session/stream.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
@@ -14,15 +16,8 @@
 
 namespace h5mirror::vfd {
 
-class GrpcStream final : public Stream {
+class GrpcStream final : public Stream, public QueueUser {
  public:
-  // The tag of an operation in the completion queue.
-  struct Tag {
-    enum class Op { kStart, kWrite, kRead, kFinish };
-    GrpcStream* stream;
-    Op op;
-  };
-
   // Starts the call. `owner` must outlive the stream or be taken away by Abandon().
   GrpcStream(const rpc::ClientOptions& options, std::shared_ptr<grpc::Channel> channel,
              grpc::CompletionQueue* queue, StreamOwner* owner);
@@ -33,11 +28,14 @@ class GrpcStream final : public Stream {
   void HalfClose() override;
   void Cancel() override { context_.TryCancel(); }
   void Abandon() override { owner_ = nullptr; }
+  std::string Peer() const override { return context_.peer(); }
 
-  // Handles a completion. True when the stream is finished and may be destroyed.
-  bool Handle(Tag::Op op, bool ok);
+  bool Handle(int op, bool ok) override;
+  void Leave() override {}  // Its session half-closes it.
 
  private:
+  enum Op : int { kStart, kWrite, kRead, kFinish };
+
   void Finish();
   void ReadNext();
   void OnStarted(bool ok);
@@ -51,8 +49,7 @@ class GrpcStream final : public Stream {
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
   grpc::ByteBuffer incoming_;
   grpc::Status status_;
-  Tag start_{this, Tag::Op::kStart}, write_{this, Tag::Op::kWrite}, read_{this, Tag::Op::kRead},
-      finish_{this, Tag::Op::kFinish};
+  Tag start_{this, kStart}, write_{this, kWrite}, read_{this, kRead}, finish_{this, kFinish};
   int under_way_ = 0;
   bool finishing_ = false;
   bool finished_ = false;

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <string>
 #include <utility>
 
 #include "client_vfd/session/stream.h"
@@ -43,6 +44,8 @@ class Outbox {
   // More ready messages would not help: the next frame is read while the last is sent.
   bool is_full() const { return ready_.size() >= kReadyMax + (is_writable() ? 1 : 0); }
   size_t size() const { return ready_.size(); }
+  // Stream::Peer() of the stream; empty: there is none.
+  std::string peer() const { return stream_ == nullptr ? "" : stream_->Peer(); }
   // The message that was handed to the stream last.
   Kind sending() const { return sending_; }
 

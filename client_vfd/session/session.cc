@@ -17,6 +17,11 @@ constexpr uint64_t kWholeFile = uint64_t{1} << 63;
 // For the end of a stream whose last barrier was answered.
 constexpr absl::Duration kLeaseWait = absl::Milliseconds(250);
 
+// Sessions that have lost one server ask its successors at different times.
+absl::Duration JitterOf(const Bytes16& session_id) {
+  return session_id[0] * OwnerSearch::kJitterMax / 255;
+}
+
 }  // namespace
 
 Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileReader> file)
@@ -26,6 +31,8 @@ Session::Session(SessionHost& host, SessionConfig config, std::unique_ptr<FileRe
       session_id_(host_.RandomId()),
       join_secret_(config_.takes_parts ? host_.RandomId() : Bytes16{}),
       token_(config_.server.token),
+      search_(JitterOf(session_id_)),
+      rounds_(JitterOf(session_id_)),
       queue_(config_.remote ? CutQueue::kExact : Changes::kExtentsMax),
       record_(RecordPlace(config_.real_path, config_.record_tag)),
       succession_(config_.remote ? Succession::Awaits::kEnd : Succession::Awaits::kHandover),

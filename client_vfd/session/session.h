@@ -60,6 +60,7 @@
 //   GroupProgress              the cuts of a family, split or multi file that they belong to
 //   MirrorBase                 what the changes come on top of, and whose they are
 //   Link                       the streams, one after the other, and when to try again
+//   OwnerSearch, ServerRounds  when other servers of a cluster are asked for the file's
 //   ProgramClock, StreamClock  how long a call waits; when a stream is given up
 //   Standing, ProgressReport   what the program is told; what the server is told
 //   Closing, OutsideCut        how far the file is closed; what was changed without the driver
@@ -112,6 +113,7 @@
 #include "client_vfd/session/state/metadata_pages.h"
 #include "client_vfd/session/state/mirror_base.h"
 #include "client_vfd/session/state/outside_cut.h"
+#include "client_vfd/session/state/owner_search.h"
 #include "client_vfd/session/state/pacing.h"
 #include "client_vfd/session/state/program_clock.h"
 #include "client_vfd/session/state/progress_report.h"
@@ -340,8 +342,6 @@ class Session final : public std::enable_shared_from_this<Session>,
   void LoseEnded(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the next attempt wait for a token, for room, or for a new connection, as `status` asks.
   void NoteFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The server, or the one of its cluster that has the file, with the token that counts now.
-  rpc::ClientOptions ServerNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The stream has ended with `status`. True: another server of the cluster serves the file, and
   // the next stream goes there at once.
   bool FollowElsewhere(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -351,6 +351,21 @@ class Session final : public std::enable_shared_from_this<Session>,
   bool TakeNewToken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GoOnWithToken() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseStream(const std::string& why, Retry retry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // The server of the cluster (session_search.cc).
+  // The servers that are configured, with the token that counts now.
+  rpc::ClientOptions ClusterNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of these the one that is asked, or the one that has the file.
+  rpc::ClientOptions ServerNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The stream has ended with `status`: the next one begins when it is the turn of the next server.
+  void HurryToOthers(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  OwnerSearch::Wait WaitsFor() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SearchServer(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnServerTold(uint64_t number, const ServerAnswer& answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Of the answer of `asked_route_`; moves to that server where it serves the file.
+  OwnerSearch::Told WeighAnswer(const ServerAnswer& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The stream is given up, and the next one begins there at once.
+  void MoveTo(const rpc::ServerRoute& route) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool KeepInTouch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void GiveUpHung(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -451,6 +466,10 @@ class Session final : public std::enable_shared_from_this<Session>,
   // The first credential of munge that was refused since a server has taken a stream.
   std::optional<std::string> refused_credential_ ABSL_GUARDED_BY(mutex_);
   rpc::ServerRoute route_ ABSL_GUARDED_BY(mutex_);  // to the server of the cluster
+  OwnerSearch search_ ABSL_GUARDED_BY(mutex_);
+  std::optional<rpc::ServerRoute> asked_route_ ABSL_GUARDED_BY(mutex_);  // of its next question
+  ServerRounds rounds_ ABSL_GUARDED_BY(mutex_);
+  int calls_waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // of the program, in Await()
   // Before the next attempt of a session that was never open.
   absl::Duration first_retry_ ABSL_GUARDED_BY(mutex_) = Link::kFirstRetryEvery;
   CutQueue queue_ ABSL_GUARDED_BY(mutex_);
@@ -474,6 +493,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   WindowShare window_ ABSL_GUARDED_BY(mutex_);
 
   // The sender thread's own. The stream, of which life_ tells others, is owned by the host.
+  std::string stream_target_;  // of the newest stream's server
   Pacing pacing_;
   Outbox outbox_;
 };

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,13 @@
 namespace h5mirror::vfd {
 
 class Session;
+
+// A server's answer to the question whether it serves a file.
+struct ServerAnswer {
+  absl::Status status;       // OK, or the error as it came
+  std::string peer;          // the address that was asked, as gRPC writes it; empty: unknown
+  uint64_t lease_token = 0;  // of the stream that the file's writer has there; 0: there is none
+};
 
 // Thread-safe, but for the calls of the sender thread. Lock order: a session's mutex before the
 // host's. The host calls sessions with none held.
@@ -62,6 +70,11 @@ class SessionHost {
   virtual bool Suspect(const std::string& server) = 0;
   virtual void SetSuspect(const std::string& server, bool suspect) = 0;
 
+  // A session has left the server (by target), as another one of its cluster serves the file. For
+  // half a minute the other sessions with it ask earlier, too.
+  virtual bool IsDoubtful(const std::string& /*target*/) { return false; }
+  virtual void SetDoubtful(const std::string& /*target*/) {}
+
   // The newest token that is known for the server; and has its file read again, as the server has
   // refused that one. Neither waits for the file.
   virtual std::string NewestToken(const rpc::ClientOptions& options) { return options.token; }
@@ -81,6 +94,12 @@ class SessionHost {
   virtual Stream* StartStream(const rpc::ClientOptions& options, StreamOwner* owner) = 0;
   // The next StartStream() connects afresh, without gRPC's back-off.
   virtual void DropChannel(const rpc::ClientOptions& options) = 0;
+  // For the sender thread. Asks one server whether it serves the file `name`, for at most
+  // `timeout`. `answered` is called once, on the sender thread, with no session's mutex held, also
+  // where the question is given up before a fork.
+  virtual void AskServer(const rpc::ClientOptions& /*options*/, const std::string& /*name*/,
+                         absl::Duration /*timeout*/,
+                         std::function<void(const ServerAnswer&)> /*answered*/) {}
 };
 
 }  // namespace h5mirror::vfd

@@ -158,10 +158,14 @@ void Session::StartStream() {
   stream_clock_.Begin(host_.Now());  // No progress for the program: eight attempts are no answer.
   metadata_.TellAgain();
   parts_.Begin();
+  search_.Begin();
+  asked_route_.reset();
   outbox_.Forget();
   outbox_.Push(OpenMessage(claim, stream), Outbox::Kind::kData);
   TakeNewToken();
-  outbox_.Begin(host_.StartStream(ServerNow(), this));
+  const rpc::ClientOptions server = ServerNow();
+  stream_target_ = server.target;
+  outbox_.Begin(host_.StartStream(server, this));
   life_.SetStreaming(true);
 }
 
@@ -169,6 +173,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
   absl::MutexLock lock(&mutex_);
   Progress();
   stream_clock_.OnAnswer(program_clock_.progress_time());
+  search_.OnAnswer(program_clock_.progress_time());
   host_.SetSuspect(config_.server.target, false);
   if (life_.done() || link_.is_cancelled()) return;
   switch (response.response_case()) {
@@ -207,6 +212,7 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
       opened.token(), opened.takes_parts(),
       route_.is_first() ? StreamParts::Server::kConfigured : StreamParts::Server::kElsewhere);
   route_.OnAnswer();
+  rounds_.OnOpened();
   first_retry_ = Link::kFirstRetryEvery;
   refused_credential_.reset();
   standing_.OnOpened();
@@ -348,13 +354,13 @@ void Session::LoseEnded(const absl::Status& status) {
       link_.ever_opened() || base_.follows_cut() || just_lost || IsSentAway(status);
   LoseStream(status.message().empty() ? "the stream ended" : std::string(status.message()),
              was_there ? Retry::kFinalCut : Retry::kNever);
+  if (absl::IsUnavailable(status) && !tickets_.sealed()) HurryToOthers(status);
 }
 
 bool Session::FollowElsewhere(const absl::Status& status) {
   const auto elsewhere = rpc::ElsewhereOf(status);
   if (!elsewhere.has_value()) return false;
-  rpc::ClientOptions server = config_.server;
-  server.token = token_;
+  const rpc::ClientOptions server = ClusterNow();
   if (!route_.PassBy(server, elsewhere->address) && !route_.Follow(server, elsewhere->address)) {
     return false;
   }
@@ -376,7 +382,7 @@ void Session::NoteFailure(const absl::Status& status) {
   } else if (absl::IsResourceExhausted(status)) {
     link_.OnFull();
   } else if (status.code() == absl::StatusCode::kUnavailable) {
-    host_.DropChannel(ServerNow());
+    if (!rpc::IsNobodyServes(status)) host_.DropChannel(ServerNow());
     route_.OnLost(config_.server);
   }
 }
@@ -392,12 +398,6 @@ bool Session::AwaitsCredential(const absl::Status& status) {
   if (*refused_credential_ != newest) return false;
   host_.ReadTokenSoon(config_.server);
   return true;
-}
-
-rpc::ClientOptions Session::ServerNow() const {
-  rpc::ClientOptions server = config_.server;
-  server.token = token_;
-  return route_.Apply(std::move(server));
 }
 
 bool Session::TakeNewToken() {
@@ -440,7 +440,7 @@ bool Session::TryFirstAgain(const absl::Status& status) {
       !queue_.TakeBack()) {
     return false;
   }
-  host_.DropChannel(ServerNow());
+  if (!rpc::IsNobodyServes(status)) host_.DropChannel(ServerNow());
   route_.OnLost(config_.server);  // It may be that server which is gone.
   // The list still names a server that is lost, for a while.
   const bool at_once = is_of_list && has_more;
@@ -517,6 +517,7 @@ void Session::OnTimer() {
       pump = true;
     }
     GiveUpHung(now);
+    SearchServer(now);
     if (FollowerIsGone(now)) FinishSession();
     if (waits_for_token_ && TakeNewToken()) GoOnWithToken();
     if (link_.is_none() && WantsStream(now)) pump = true;

@@ -25,12 +25,16 @@ Waited Session::Await(absl::FunctionRef<bool()> reached, absl::Time since, absl:
     return queue_.pending_bytes();
   };
   Wait wait(program_clock_, since, Patience(), linger);
+  Waited waited = Waited::kReached;
+  ++calls_waiting_;
   while (!reached()) {
     const Wait::Look look = wait.At(host_.Now(), left_bytes);
-    if (look.ended) return *look.ended;
+    waited = look.ended.value_or(waited);
+    if (look.ended) break;
     AwaitUntil(reached, look.again);
   }
-  return Waited::kReached;
+  --calls_waiting_;
+  return waited;
 }
 
 Waited Session::AwaitThrough(absl::FunctionRef<bool()> reached, absl::FunctionRef<bool()> acked,

@@ -3,6 +3,8 @@
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_STREAM_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_STREAM_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "h5mirror/v1/mirror.pb.h"
@@ -32,6 +34,8 @@ class Stream {
   virtual void Cancel() = 0;
   // No further call to the owner.
   virtual void Abandon() = 0;
+  // The address that it leads to, as gRPC writes it; empty: unknown.
+  virtual std::string Peer() const { return ""; }
 };
 
 }  // namespace h5mirror::vfd

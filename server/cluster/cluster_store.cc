@@ -17,7 +17,7 @@ namespace {
 constexpr absl::Duration kRetireStep = absl::Milliseconds(20);
 
 absl::Status Nobody(std::string_view name, std::string_view why) {
-  return absl::UnavailableError(StrCat(name, ": no server serves its cell at the moment: ", why));
+  return rpc::NobodyServesError(StrCat(name, ": no server serves its cell at the moment: ", why));
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ std::vector<ClusterStore::Cell> ClusterStore::OwnCells() const {
 
 absl::Status ClusterStore::CheckLooked() {
   if (ownership_.has_looked()) return absl::OkStatus();
-  return absl::UnavailableError("this server has just started, and does not know its cells yet");
+  return rpc::NobodyServesError("this server has just started, and does not know its cells yet");
 }
 
 absl::StatusOr<ClusterStore::Cell> ClusterStore::CellAt(const std::string& cell,

@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "base/version.h"
 #include "rpc/channel.h"
+#include "rpc/elsewhere.h"
 #include "server/calls/call.h"
 #include "server/calls/head_reader.h"
 #include "server/mirror/check_open.h"
@@ -236,8 +237,11 @@ void Session::LogEnd(const absl::Status& status) const {
     return;
   }
   if (token_ == 0) {
-    spdlog::info("session refused: file={} peer={} user={} verified={}: {}", Quoted(name_), peer_,
-                 LogValue(writer_.claimed_user()), principal_.name, how);
+    // In a cluster each writer of a lost server asks for its successor, several times a second.
+    const bool is_elsewhere = rpc::ElsewhereOf(status).has_value() || rpc::IsNobodyServes(status);
+    spdlog::log(is_elsewhere ? spdlog::level::debug : spdlog::level::info,
+                "session refused: file={} peer={} user={} verified={}: {}", Quoted(name_), peer_,
+                LogValue(writer_.claimed_user()), principal_.name, how);
     return;
   }
   const absl::Duration took = environment_.clock.Monotonic() - started_;

@@ -1,9 +1,10 @@
 """Servers of a cluster are lost again and again, under writers that want each flush durable and readers that read live.
 
 After each loss its successors have acked each file again. In the end all files are whole, no reader has seen a mixed cut,
-and no writer was hurt. Three losses run by default, with a registry in a file. With --all, 30 run on a Ceph, and Ceph
-itself loses an OSD or an MDS, or is full. H5MIRROR_TEST_TAKEOVERS is another number of losses on Ceph. From 100 on it is
-the nightly form: 20 writers of 200 files, and no more losses after four hours.
+and no writer was hurt. Two losses of each kind run by default, with a registry in a file; H5MIRROR_TEST_LOSSES is another
+number. With --all, 30 run on a Ceph, and Ceph itself loses an OSD or an MDS, or is full. H5MIRROR_TEST_TAKEOVERS is
+another number of losses on Ceph. From 100 on it is the nightly form: 20 writers of 200 files, and no more losses after
+four hours.
 """
 
 import contextlib
@@ -26,6 +27,7 @@ from harness.process import run
 
 TAKEOVERS = int(os.environ.get("H5MIRROR_TEST_TAKEOVERS", "30"))
 NIGHTLY = TAKEOVERS >= 100
+LOSSES = int(os.environ.get("H5MIRROR_TEST_LOSSES", "2"))
 TAKEOVERS_MAX_S = 4 * 3600 if NIGHTLY else 900
 DAY_S = 86_400
 PORT = 7447
@@ -49,8 +51,12 @@ class Losses:
         cluster.front.mark(victim, down=True)
         getattr(self, loss)(victim)
         self.done.append(self.crowd.await_takeover(cells, lost_at, loss, epochs))
-        if loss != "kill":
+        if loss in ("stop", "cut"):
             self.wake(victim, cells, loss)
+        elif loss == "power":
+            self.machines.link(victim, "up")
+        elif loss == "freeze":
+            self.cluster.relays[victim].thaw()
         cluster.restart(victim)
 
     def kill(self, victim: int) -> None:
@@ -62,6 +68,19 @@ class Losses:
     def cut(self, victim: int) -> None:
         self.machines.link(victim, "down")
 
+    # With a registry in a file a server that lives keeps its cells, by the store's lock. So it ends, and its clients do
+    # not learn of that.
+
+    def power(self, victim: int) -> None:
+        """As a machine without power: packets to it are lost."""
+        self.machines.link(victim, "down")
+        self.cluster.servers[victim].kill9()
+
+    def freeze(self, victim: int) -> None:
+        """As a server that stands still: clients are connected, and get no answer."""
+        self.cluster.relays[victim].freeze()
+        self.cluster.servers[victim].kill9()
+
     def wake(self, victim: int, cells: list[str], loss: str) -> None:
         """It was in the middle of its work, and its successors have written since: not a byte of it lands."""
         self.keep(cells)
@@ -71,12 +90,12 @@ class Losses:
             self.cluster.servers[victim].process.signal(signal.SIGCONT)
         self.cluster.assert_fenced(victim)
         for name in self.cluster.site.kept:
-            self.cluster.at(name).check_versions_kept(name)
+            self.cluster.tools.check_versions_kept(name)
 
     def keep(self, cells: list[str]) -> None:
         """Makes a version that must outlive all that follows."""
         name = self.chance.choice(self.crowd.files_of(cells))
-        site = self.cluster.at(name)
+        site = self.cluster.tools
         site.cli("commit", name).ok()
         site.keep(name)
 
@@ -102,16 +121,52 @@ def start_ceph(closing, **options) -> Ceph:
     return closing(Ceph(**options)).start()
 
 
-@pytest.mark.limit(300)
+def on_machines(machines, tmp_path, closing, **of_ceph) -> Cluster:
+    """Three servers on machines of their own, the programs on this one; TLS, as the network asks for it."""
+    secrets = tmp_path / "secrets"
+    hosts = [word for host in ["127.0.0.1", *machines.addresses] for word in ("--host", host)]
+    run([paths.BIN / "h5mirrord", "init", "--dir", secrets, *hosts], tmp_path, timeout=30).ok()
+    options = {"tls_cert": secrets / "server.pem", "tls_key": secrets / "server.key", "tokens_file": secrets / "tokens"}
+    cluster = closing(Cluster(tmp_path, options=options, **of_ceph, prefixes=machines.prefixes,
+                              listens=[f"{address}:{PORT}" for address in machines.addresses]))
+    settings = cluster.site.home / ".config" / "h5mirror"
+    settings.mkdir(parents=True, mode=0o700)
+    for name in ("ca.pem", "token"):
+        shutil.copy(secrets / name, settings / name)
+    (settings / "token").chmod(0o600)
+    return cluster.start()
+
+
+def lose_in_turn(losses: Losses, loss: str) -> None:
+    for _ in range(LOSSES):
+        losses.keep(losses.cluster.cells)
+        losses.one(loss)
+        losses.crowd.await_reads(losses.crowd.read_names())
+    report(losses.done, f"takeovers-file-{loss}")
+    losses.crowd.finish()
+
+
+@pytest.mark.limit(120 + 60 * LOSSES)
 def test_killed_owners_are_followed_by_others(tmp_path, closing):
     cluster = closing(Cluster(tmp_path)).start()
-    losses = Losses(Crowd(cluster, writers=3, files_each=2), seed=1)
-    for _ in range(3):
-        losses.keep(cluster.cells)
-        losses.one("kill")
-        losses.crowd.await_reads(losses.crowd.read_names())
-    report(losses.done, "takeovers-file")
-    losses.crowd.finish()
+    lose_in_turn(Losses(Crowd(cluster, writers=3, files_each=2), seed=1), "kill")
+
+
+@pytest.mark.limit(120 + 60 * LOSSES)
+def test_owners_that_give_no_answer_are_left_for_their_successors(tmp_path, closing):
+    """Nothing tells a writer that its server is lost, until gRPC gives the connection up after 15 s. It asks others of its
+    list earlier, and leaves when one of them serves its file."""
+    cluster = closing(Cluster(tmp_path, relays=True)).start()
+    losses = Losses(Crowd(cluster, writers=3, files_each=2), seed=4)
+    lose_in_turn(losses, "freeze")
+    assert "serves it now" in losses.crowd.log.read_text()
+
+
+@pytest.mark.limit(120 + 60 * LOSSES)
+def test_owners_without_power_are_left_for_their_successors(tmp_path, closing):
+    machines = closing.enter_context(machines_around(3))
+    cluster = on_machines(machines, tmp_path, closing)
+    lose_in_turn(Losses(Crowd(cluster, writers=3, files_each=2), seed=5, machines=machines), "power")
 
 
 @pytest.mark.limit(300)
@@ -136,23 +191,12 @@ def test_clocks_apart_change_nothing(tmp_path, closing):
 
 @pytest.fixture
 def around(tmp_path, closing):
-    """Three servers on machines of their own, a Ceph and the programs on this one; TLS, as the network asks for it."""
+    """Three servers on machines of their own; a Ceph is on this one."""
     if not paths.TEST_ALL:
         pytest.skip("a Ceph is started with --all only")
     machines = closing.enter_context(machines_around(3))
     ceph = start_ceph(closing, address=machines.here)
-    secrets = tmp_path / "secrets"
-    hosts = [word for host in ["127.0.0.1", *machines.addresses] for word in ("--host", host)]
-    run([paths.BIN / "h5mirrord", "init", "--dir", secrets, *hosts], tmp_path, timeout=30).ok()
-    options = {"tls_cert": secrets / "server.pem", "tls_key": secrets / "server.key", "tokens_file": secrets / "tokens"}
-    cluster = closing(Cluster(tmp_path, ceph=ceph, options=options, prefixes=machines.prefixes,
-                              listens=[f"{address}:{PORT}" for address in machines.addresses]))
-    settings = cluster.site.home / ".config" / "h5mirror"
-    settings.mkdir(parents=True, mode=0o700)
-    for name in ("ca.pem", "token"):
-        shutil.copy(secrets / name, settings / name)
-    (settings / "token").chmod(0o600)
-    return cluster.start(), machines
+    return on_machines(machines, tmp_path, closing, ceph=ceph), machines
 
 
 @pytest.mark.limit(TAKEOVERS_MAX_S + 300)
@@ -236,10 +280,13 @@ def test_on_ceph_a_full_pool_costs_no_server(tmp_path, closing):
 
 
 @pytest.mark.limit(300)
-def test_on_ceph_a_frozen_reader_of_a_head_costs_no_server(tmp_path, closing):
-    """It has the head open as a plain file, and gives nothing back. The MDS ends its session after a minute. Until then
-    flushes may wait, those of other files of that cell too."""
+@pytest.mark.parametrize("bound_s", [0, 10], ids=["as Ceph is set", "bounded"])
+def test_on_ceph_a_frozen_reader_of_a_head_costs_no_server(tmp_path, closing, bound_s):
+    """It has the head open as a plain file, and gives nothing back. The MDS ends its session after a minute, or after the
+    bound that an operator sets. Until then flushes may wait, those of other files of that cell too."""
     ceph, cluster, crowd = lost_in_ceph(tmp_path, closing, writers=2, files_each=3)
+    if bound_s:
+        ceph.ask("config", "set", "mds", "mds_cap_revoke_eviction_timeout", str(bound_s))
     held, others = crowd.names[0], crowd.names[1::2]  # Those of the writer that does not write the held one.
     with ceph.frozen_reader(held):
         frozen_at = time.monotonic()

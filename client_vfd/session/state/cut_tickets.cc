@@ -47,6 +47,12 @@ bool CutTickets::Acked(uint64_t ticket, H5mAck ack) const {
   return PhaseOf(ticket) == Phase::kDurable;
 }
 
+bool CutTickets::IsOwed() const {
+  if (seqs_.empty()) return false;
+  const auto& [ticket, seq] = *seqs_.rbegin();
+  return !IsLost(ticket) && seq > std::max(visible_seq_, durable_seq_);
+}
+
 std::optional<uint64_t> CutTickets::FinalSeq() const {
   const auto found = seqs_.find(final_);
   return found == seqs_.end() ? std::nullopt : std::optional(found->second);

@@ -48,6 +48,8 @@ class CutTickets {
   // Whether it has come as far as `ack` asks. Not before it was sent, even for H5M_ACK_NONE.
   bool Acked(uint64_t ticket, H5mAck ack) const;
   bool IsLost(uint64_t ticket) const { return ticket <= lost_; }
+  // A barrier was sent, was not lost, and has no answer yet.
+  bool IsOwed() const;
   // The newest ticket; 0: none was given.
   uint64_t last() const { return last_; }
   uint64_t durable_seq() const { return durable_seq_; }

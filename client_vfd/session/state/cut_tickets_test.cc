@@ -104,6 +104,21 @@ TEST(CutTicketsTest, TheNextCutTakesALostFinalOnesPlace) {
   EXPECT_EQ(tickets.FinalSeq(), std::nullopt);
 }
 
+TEST(CutTicketsTest, ABarrierThatWasSentIsOwedAnAnswer) {
+  CutTickets tickets;
+  EXPECT_FALSE(tickets.IsOwed());
+  tickets.Sent(tickets.Next(), 1);
+  EXPECT_TRUE(tickets.IsOwed());
+  tickets.OnVisible(1);
+  EXPECT_FALSE(tickets.IsOwed());
+  tickets.Sent(tickets.Next(), 2);
+  tickets.OnDurable(2);
+  EXPECT_FALSE(tickets.IsOwed()) << "durable is more";
+  tickets.Sent(tickets.Next(), 3);
+  tickets.LoseAll();
+  EXPECT_FALSE(tickets.IsOwed());
+}
+
 TEST(CutTicketsTest, OldTicketsAreForgotten) {
   CutTickets tickets;
   for (uint64_t seq = 1; seq <= 100; ++seq) tickets.Sent(tickets.Next(), seq);

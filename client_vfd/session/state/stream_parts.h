@@ -48,6 +48,8 @@ class StreamParts {
   // behind newer bytes of a longer cut. The server refuses them behind the barrier.
   bool is_spoiled() const { return is_spoiled_; }
 
+  // Of the stream's lease; 0: the server has not taken it.
+  uint64_t token() const { return token_; }
   // The stream may be joined at all.
   bool takes() const { return takes_; }
   // Unset: it may not, or the server may not have all cuts that were sent.

@@ -1,13 +1,14 @@
 """Several servers on one root, each directory of which, a cell, has one server at a time.
 
-Until readers and tools follow a file to its server, a test asks the owner: `Cluster.at(NAME)`. The owner of a cell is
-the server whose log has its highest epoch.
+Clients and tools ask any server, and follow a file to its server. The owner of a cell is the server whose log says that
+it serves it at the highest epoch.
 """
 
 import re
 import selectors
 import socket
 import threading
+import time
 from pathlib import Path
 
 from . import hdf5
@@ -16,7 +17,7 @@ from .process import wait_until
 from .server import Server
 from .site import Site
 
-_OWNS = re.compile(r'owns the cell "([^"]*)", epoch (\d+)')
+_SERVES = re.compile(r'serves the cell "([^"]*)", epoch (\d+)')
 
 
 class Front:
@@ -30,7 +31,7 @@ class Front:
         self._changed = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._listener.getsockname()[1]}"
-        self._ends = False
+        self._ends = self._is_frozen = False
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._listener, selectors.EVENT_READ)
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -41,6 +42,23 @@ class Front:
         with self._changed:
             (self._down.add if down else self._down.discard)(index)
 
+    def is_down(self, index: int) -> bool:
+        return index in self._down
+
+    def freeze(self) -> None:
+        """It does as a server that stands still: its kernel takes connections, and what is sent, until its buffers are
+        full."""
+        self._is_frozen = True
+
+    def thaw(self) -> None:
+        """Ends all connections, and goes on."""
+        for index in range(len(self._addresses)):
+            self.mark(index, down=True)
+        self._is_frozen = False
+        wait_until(lambda: not self._pairs, "connections do not end")
+        for index in range(len(self._addresses)):
+            self.mark(index, down=False)
+
     def close(self) -> None:
         self._ends = True
         self._thread.join(10)
@@ -49,6 +67,9 @@ class Front:
 
     def _run(self) -> None:
         while not self._ends:
+            if self._is_frozen:
+                time.sleep(0.02)
+                continue
             for key, _ in self._selector.select(0.1):
                 if key.fileobj is self._listener:
                     self._accept()
@@ -97,12 +118,13 @@ class Front:
 class Cluster:
     """Servers `a`, `b`, ... of one cluster, on a root of their own or in CephFS.
 
-    `cells` are directories of the root. `envs` and `prefixes` are of one server each.
+    `cells` are directories of the root. `envs` and `prefixes` are of one server each. With `relays` clients reach each
+    server through a forwarder of its own, which can be frozen.
     """
 
     def __init__(self, directory: Path, *, ceph: Ceph | None = None, nodes: str = "abc", cells: tuple = ("p", "q", "r"),
                  options: dict | None = None, envs: list | None = None, prefixes: list | None = None,
-                 listens: list | None = None):
+                 listens: list | None = None, relays: bool = False):
         self.ceph, self.cells, self.nodes = ceph, cells, list(nodes)
         self.is_local = ceph is None
         registry = ceph.registry if ceph else f"file:{directory / 'registry'}"
@@ -122,7 +144,13 @@ class Cluster:
                                        listen=listen, env=envs[index] if envs else None,
                                        prefix=prefixes[index] if prefixes else ()))
         self.site.server = self.servers[0]
-        self.front = Front([server.address for server in self.servers])
+        self.addresses = [server.address for server in self.servers]  # for clients
+        self.relays = [Front([address]) for address in self.addresses] if relays else []
+        if relays:
+            self.addresses = [relay.address for relay in self.relays]
+            for server, address in zip(self.servers, self.addresses):
+                server.tables = server.tables.replace("node =", f'address = "{address}"\nnode =')
+        self.front = Front(self.addresses)
 
     def start(self) -> "Cluster":
         """Until each cell has its server, and each server has had its share."""
@@ -145,7 +173,7 @@ class Cluster:
 
     def epochs(self, index: int) -> dict[str, int]:
         """The cells that a server has taken in this life, with their epochs."""
-        return {cell: int(epoch) for cell, epoch in _OWNS.findall(self.servers[index].log())}
+        return {cell: int(epoch) for cell, epoch in _SERVES.findall(self.servers[index].log())}
 
     def owner(self, cell: str) -> int | None:
         """The index of the server that took a cell last; None: no server that was started has taken it."""
@@ -158,9 +186,11 @@ class Cluster:
     def owned_by(self, index: int) -> list[str]:
         return [cell for cell in self.cells if self.owner(cell) == index]
 
-    def at(self, name: str) -> Site:
-        """The site, whose tools ask the server of a file or cell."""
-        self.site.server = self.servers[self.owner(name.split("/")[0])]
+    @property
+    def tools(self) -> Site:
+        """The site, whose tools ask a server that answers, which sends them on to that of the file."""
+        self.site.server = next(server for index, server in enumerate(self.servers)
+                                if server.running() and not self.front.is_down(index))
         return self.site
 
     def wait_for_owner(self, cell: str, after: int, timeout: float = 90) -> int:
@@ -193,7 +223,7 @@ class Cluster:
 
     def assert_whole(self, name: str) -> None:
         """Head and newest version are the local file; what was kept is there, and all versions verify."""
-        site = self.at(name)
+        site = self.tools
         site.settle(name)
         head = site.head(name)
         if self.ceph:
@@ -210,7 +240,8 @@ class Cluster:
             process.kill()
         for server in self.servers:
             server.close()
-        self.front.close()
+        for front in [self.front, *self.relays]:
+            front.close()
         self.site.close()
 
 

@@ -42,7 +42,8 @@ class Takeover:
 
 
 class Crowd:
-    """Each writer has `files_each` files of its own, spread over the cells; each file has a reader at each server."""
+    """Each writer has `files_each` files of its own, spread over the cells, and a reader of its first `reads` files. The
+    first writer knows the common name of the servers, the others and the readers know the list of them."""
 
     def __init__(self, cluster: Cluster, *, writers: int, files_each: int, pause_s: float = 0.05, reads: int = 1,
                  timeout_s: int = TIMEOUT_S):
@@ -51,24 +52,26 @@ class Crowd:
         self.seen: dict[str, int] = {}
         self.away = 0  # opens for which no server answered, or not the owner
         self.slowest_s = 0.0
+        self.log = cluster.site.directory / "writers.log"  # of the driver
         names = [f"{cluster.cells[i % len(cluster.cells)]}/f{i}.h5" for i in range(writers * files_each)]
         for cell in cluster.cells:
             cluster.site.local(cell).mkdir(exist_ok=True)
         self.names = names
         self.readers: list[Lines] = []
-        self.writers = [self._start_writer(names[i::writers], pause_s) for i in range(writers)]
+        self._list = "|".join(cluster.addresses)
+        self.writers = [self._start_writer(names[i::writers], pause_s, self._list if i else cluster.front.address)
+                        for i in range(writers)]
         wait_until(self._all_have_acks, "a writer has no ack", 120)
-        self.readers = [self._start_reader(names[i::writers][:reads], server.address)
-                        for i in range(writers) for server in cluster.servers]
+        self.readers = [self._start_reader(names[i::writers][:reads]) for i in range(writers)]
 
-    def _start_writer(self, names: list[str], pause_s: float) -> Lines:
+    def _start_writer(self, names: list[str], pause_s: float, servers: str) -> Lines:
         # Without on_outage a flush goes on at once where the server is known to be away.
-        config = self.cluster.site.config(server=self.cluster.front.address, ack="durable", timeout=f"{self._timeout_s}s",
-                                          on_outage=f"wait={self._timeout_s}s")
+        config = self.cluster.site.config(server=servers, ack="durable", timeout=f"{self._timeout_s}s",
+                                          on_outage=f"wait={self._timeout_s}s", log=self.log)
         return self._start("cluster_writer.py", pause_s, *names, config=config)
 
-    def _start_reader(self, names: list[str], address: str) -> Lines:
-        config = self.cluster.site.config(server=address, mode="reader", ack=None, timeout="2s", linger=None)
+    def _start_reader(self, names: list[str]) -> Lines:
+        config = self.cluster.site.config(server=self._list, mode="reader", ack=None, timeout="2s", linger=None)
         return self._start("cluster_reader.py", *names, config=config)
 
     def _start(self, program: str, *arguments, config: str) -> Lines:
@@ -128,10 +131,12 @@ class Crowd:
 
         def all_came() -> bool:
             nonlocal owned_s
-            if owned_s is None and all(self.cluster.epoch(cell) > epochs[cell] for cell in cells):
-                owned_s = time.monotonic() - lost_at
             came = self._note_first(first, names, since)
-            assert owned_s is not None or not first, f"{first} have acks, and no successor"
+            served = {cell for cell in cells if self.cluster.epoch(cell) > epochs[cell]}
+            if owned_s is None and len(served) == len(cells):
+                owned_s = time.monotonic() - lost_at
+            early = [name for name in first if name.split("/")[0] not in served]
+            assert not early, f"{early} have acks, and no successor"
             return came
 
         wait_until(all_came, f"files have no ack, {first} have:\n{self.cluster.logs()}", 120, every=0.05)

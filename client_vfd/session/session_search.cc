@@ -1,0 +1,110 @@
+// The server of a cluster that a session's stream goes to, and the search for another one while the
+// stream waits for an answer. The stream is left only where another server says that it serves the
+// file. So a slow server keeps its sessions, and no cut is sent to two servers at once.
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client_vfd/session/session.h"
+#include "rpc/elsewhere.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+// It serves the file, or would serve it: it has no such file yet.
+bool Serves(const absl::Status& status) { return status.ok() || absl::IsNotFound(status); }
+
+}  // namespace
+
+rpc::ClientOptions Session::ClusterNow() const {
+  rpc::ClientOptions cluster = config_.server;
+  cluster.token = token_;
+  return cluster;
+}
+
+rpc::ClientOptions Session::ServerNow() const { return route_.Apply(ClusterNow()); }
+
+// A lost server has a successor within seconds, at which others wait, too.
+void Session::HurryToOthers(const absl::Status& status) {
+  const rpc::ClientOptions cluster = ClusterNow();
+  const bool is_of_cluster = route_.IsOfCluster(cluster) || rpc::IsNobodyServes(status);
+  if (!is_of_cluster || !link_.is_none()) return;
+  const absl::Time now = host_.Now();
+  const absl::Time next = rounds_.Next(cluster.others.size() + 1, now);
+  link_.RetryAt(next);
+  if (next <= now) host_.Wake(this);
+}
+
+OwnerSearch::Wait Session::WaitsFor() const {
+  using Wait = OwnerSearch::Wait;
+  if (life_.done() || link_.is_cancelled() || !may_be_answered()) return Wait::kNothing;
+  if (link_.is_opening()) return Wait::kOpening;
+  const bool is_owed = calls_waiting_ > 0 || tickets_.IsOwed() || life_.released();
+  const bool takes_nothing = outbox_.has_stream() && !outbox_.is_writable();
+  if (!link_.is_open() || (!is_owed && !takes_nothing)) return Wait::kNothing;
+  // Another session with this server was not answered, and found its file elsewhere.
+  return host_.IsDoubtful(stream_target_) ? Wait::kDoubt : Wait::kAnswer;
+}
+
+void Session::SearchServer(absl::Time now) {
+  if (!route_.IsOfCluster(config_.server)) return;
+  search_.Look(WaitsFor(), now);
+  if (!search_.IsDue(now)) return;
+  const rpc::ClientOptions cluster = ClusterNow();
+  if (!asked_route_.has_value()) asked_route_ = route_.Another(cluster, search_.turn());
+  if (!asked_route_.has_value()) return;
+  const uint64_t number = search_.Ask();
+  host_.AskServer(asked_route_->Apply(cluster), config_.name, OwnerSearch::kAnswerMax,
+                  [weak = weak_from_this(), number](const ServerAnswer& answer) {
+                    const std::shared_ptr<Session> session = weak.lock();
+                    if (session != nullptr) session->OnServerTold(number, answer);
+                  });
+}
+
+void Session::OnServerTold(uint64_t number, const ServerAnswer& answer) {
+  absl::MutexLock lock(&mutex_);
+  if (!search_.Take(number) || WaitsFor() == OwnerSearch::Wait::kNothing) return;
+  const OwnerSearch::Told told = WeighAnswer(answer);
+  search_.OnTold(told, host_.Now());
+  if (told != OwnerSearch::Told::kOther) asked_route_.reset();
+}
+
+OwnerSearch::Told Session::WeighAnswer(const ServerAnswer& answer) {
+  using Told = OwnerSearch::Told;
+  const rpc::ClientOptions cluster = ClusterNow();
+  const rpc::ClientOptions asked = asked_route_->Apply(cluster);
+  if (const auto elsewhere = rpc::ElsewhereOf(answer.status)) {
+    if (!asked_route_->Follow(cluster, elsewhere->address)) return Told::kNobody;
+    return asked_route_->Apply(cluster).target == stream_target_ ? Told::kSame : Told::kOther;
+  }
+  if (!Serves(answer.status)) {
+    const bool is_lost =
+        absl::IsUnavailable(answer.status) || absl::IsDeadlineExceeded(answer.status);
+    if (is_lost && !rpc::IsNobodyServes(answer.status)) host_.DropChannel(asked);
+    return Told::kNobody;
+  }
+  // It has two names, or two networks: it is the stream's own server.
+  const bool is_peer = !answer.peer.empty() && answer.peer == outbox_.peer();
+  const bool has_stream = answer.lease_token != 0 && answer.lease_token == parts_.token();
+  if (is_peer || has_stream) return Told::kSame;
+  MoveTo(*asked_route_);
+  return Told::kNobody;
+}
+
+void Session::MoveTo(const rpc::ServerRoute& route) {
+  host_.DropChannel(ServerNow());
+  host_.SetDoubtful(stream_target_);
+  route_ = route;
+  const std::string why = absl::StrCat("the server ", ServerNow().server, " serves it now");
+  Notify("redirected", absl::StrCat(config_.real_path, ": ", why), false);
+  link_.Cancel();
+  if (!link_.ever_opened() && standing_.is_connecting() && queue_.TakeBack()) {
+    link_.End();
+    link_.RetryAt(host_.Now());
+  } else {
+    LoseStream(why, Retry::kAtOnce);
+  }
+  host_.Wake(this);
+}
+
+}  // namespace h5mirror::vfd
