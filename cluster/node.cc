@@ -288,6 +288,7 @@ void Node::GiveUp(ClusterView& view, const std::vector<std::string>& ids, std::s
     Note(StrCat("the server ", id, " ", why, ", and is given up"));
     absl::ReleasableMutexLock lock(&mutex_);
     const bool is_wanted = evictions_.erase(id) > 0;
+    if (is_wanted) ++counts_.evictions;
     lock.Release();
     if (is_wanted) Tell(NodeEvent::Kind::kEvicted, id);
   }
