@@ -70,8 +70,14 @@ def test_a_quota_goes_with_its_cell(trio):
     # So it is after a loss.
     trio.servers[to].kill9()
     asked = trio.other_than(to)
-    wait_until(lambda: trio.status(at=asked)["degraded"] is False, "nobody takes over", 90)
-    last = trio.owner("x", at=asked)
+
+    def servers() -> list:
+        """That serve x, and are not the lost one."""
+        return [each["server"] for each in trio.status(at=asked)["cells"]
+                if each["cell"] == "x" and each["state"] == "served" and each["server"] != to]
+
+    wait_until(servers, "nobody takes over", 90)
+    last, = servers()
     wait_until(lambda: trio.files_of(last) == 2, "its successor does not count them", 60)
 
 
