@@ -68,7 +68,8 @@ Route Cells::RouteOf(const CellRecord& record, uint64_t seen_epoch) const {
       !IsAlive(owner->second.state)) {
     return wait;
   }
-  return {RouteKind::kRedirect, record.epoch, record.owner, owner->second.listen};
+  return {RouteKind::kRedirect, record.epoch, record.owner, owner->second.listen,
+          owner->second.http};
 }
 
 Route Cells::Resolve(std::string_view cell, uint64_t seen_epoch) const {

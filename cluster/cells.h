@@ -29,6 +29,7 @@ struct Route {
   uint64_t epoch = 0;  // 0: of no use
   std::string owner;
   std::string listen;
+  std::string http = {};  // ServerRecord::http of the owner
 };
 
 // Thread-safe. Knowledge only grows: an older look at the registry changes nothing.

@@ -119,6 +119,7 @@ absl::Status Member::Join(const ClusterView& view) {
   record.session = identity_.session;
   record.addresses = identity_.addresses;
   record.version = identity_.version;
+  record.http = identity_.http;
   const std::string beat = Encode(BeatRecord{record.epoch, beat_number_ = 1});
   const absl::Duration sent_at = clock_.Monotonic();
   const absl::Status joined =

@@ -28,6 +28,7 @@ struct ServerIdentity {
   std::string session;
   std::vector<std::string> addresses;  // as ServerRecord
   std::string version = {};            // as ServerRecord
+  std::string http = {};               // as ServerRecord
 };
 
 // What a call below may end with, besides OK:

@@ -15,10 +15,7 @@ namespace {
 constexpr int kRivalBeatsMax = 10;
 // Own beats over which the beat of a server that is evicted without force must stand still.
 constexpr uint64_t kEvictBeats = 2;
-<<<<<<< HEAD
 constexpr std::string_view kSilent = "is silent";
-=======
->>>>>>> take49
 // Of the times between tries to hand a cell over, which double.
 constexpr int kRetireBackOffMax = 8;
 
@@ -272,6 +269,7 @@ void Node::GiveUp(ClusterView& view, const std::vector<std::string>& ids, std::s
     Note(StrCat("the server ", id, " ", why, ", and is given up"));
     absl::ReleasableMutexLock lock(&mutex_);
     const bool is_wanted = evictions_.erase(id) > 0;
+    if (is_wanted) ++counts_.evictions;
     lock.Release();
     if (is_wanted) Tell(NodeEvent::Kind::kEvicted, id);
   }

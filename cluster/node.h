@@ -104,6 +104,7 @@ struct NodeCounts {
   uint64_t handovers = 0;  // cells that it has given away in order
   uint64_t drains = 0;     // how often an operator has asked it to hand over its cells
   uint64_t fenced = 0;     // servers that it has fenced
+  uint64_t evictions = 0;  // servers that it has given up because an operator wanted it
 };
 
 struct NodeEvents {

@@ -510,6 +510,7 @@ TEST_F(NodeTest, AnEvictedServerIsFencedThoughItBeats) {
   EXPECT_EQ(StateOf("a"), ServerState::kFenced);
   EXPECT_THAT(b->fencer_.calls(), ElementsAre("a-1")) << "once";
   EXPECT_EQ(b->CountOf(NodeEvent::Kind::kEvicted), 1);
+  EXPECT_EQ(b->node_.counts().evictions, 1u);
   EXPECT_EQ(b->CountOf(NodeEvent::Kind::kFenced), 1);
   Run(3, {b.get(), a.get()});
   EXPECT_EQ(a->node_.phase(), NodePhase::kGone);

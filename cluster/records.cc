@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -35,6 +36,17 @@ std::string WordOf(State state, const std::array<std::string_view, kCount>& word
 // and a cell's directory lies in the name, not in the text.
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Adds the fields of a later release. What this one knows wins.
+std::string DumpWith(Json json, const std::string& later) {
+  if (!later.empty()) {
+    const Json more = Json::parse(later, nullptr, /*allow_exceptions=*/false);
+    if (more.is_object()) {
+      for (const auto& [name, value] : more.items()) json.emplace(name, value);
+    }
+  }
+  return Dump(json);
 }
 
 // One text, field by field. The first field that is missing or of another kind spoils it.
@@ -95,7 +107,17 @@ class Fields {
     }
   }
 
-  bool Has(const char* name) const { return Find(name) != nullptr; }
+  bool Has(const char* name) const { return json_.is_object() && json_.contains(name); }
+
+  // The fields that nobody has taken, as ServerRecord::later.
+  std::string Rest() const {
+    Json rest = Json::object();
+    if (!json_.is_object()) return "";
+    for (const auto& [name, value] : json_.items()) {
+      if (!taken_.contains(name)) rest[name] = value;
+    }
+    return rest.empty() ? "" : Dump(rest);
+  }
 
   absl::Status status() const {
     if (is_good_) return absl::OkStatus();
@@ -103,14 +125,16 @@ class Fields {
   }
 
  private:
-  const Json* Find(const char* name) const {
+  const Json* Find(const char* name) {
     if (!json_.is_object()) return nullptr;
+    taken_.insert(name);
     const auto found = json_.find(name);
     return found == json_.end() ? nullptr : &*found;
   }
 
   const std::string_view text_;
   const Json json_;
+  std::set<std::string, std::less<>> taken_;
   bool is_good_ = false;
 };
 
@@ -150,7 +174,8 @@ std::string Encode(const ServerRecord& record) {
   if (!record.mounts.empty()) json["mounts"] = record.mounts;
   if (record.seq != 0) json["seq"] = record.seq;
   if (!record.version.empty()) json["version"] = record.version;
-  return Dump(json);
+  if (!record.http.empty()) json["http"] = record.http;
+  return DumpWith(std::move(json), record.later);
 }
 
 std::string Encode(const BeatRecord& record) {
@@ -158,12 +183,13 @@ std::string Encode(const BeatRecord& record) {
 }
 
 std::string Encode(const CellRecord& record) {
-  return Dump({{"state", WordOf(record.state, kCellStates)},
-               {"owner", record.owner},
-               {"owner_epoch", record.owner_epoch},
-               {"epoch", record.epoch},
-               {"seq", record.seq},
-               {"clean", record.is_clean}});
+  return DumpWith({{"state", WordOf(record.state, kCellStates)},
+                   {"owner", record.owner},
+                   {"owner_epoch", record.owner_epoch},
+                   {"epoch", record.epoch},
+                   {"seq", record.seq},
+                   {"clean", record.is_clean}},
+                  record.later);
 }
 
 std::string Encode(const DrainRecord& record) {
@@ -187,6 +213,8 @@ absl::StatusOr<ServerRecord> DecodeServer(std::string_view text) {
   if (fields.Has("mounts")) fields.Take("mounts", &record.mounts);
   if (fields.Has("seq")) fields.Take("seq", &record.seq);
   if (fields.Has("version")) fields.Take("version", &record.version);
+  if (fields.Has("http")) fields.Take("http", &record.http);
+  record.later = fields.Rest();
   H5M_RETURN_IF_ERROR(fields.status());
   return record;
 }
@@ -209,6 +237,7 @@ absl::StatusOr<CellRecord> DecodeCell(std::string_view text) {
   fields.Take("epoch", &record.epoch);
   fields.Take("seq", &record.seq);
   fields.Take("clean", &record.is_clean);
+  record.later = fields.Rest();
   H5M_RETURN_IF_ERROR(fields.status());
   return record;
 }

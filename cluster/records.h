@@ -36,6 +36,9 @@ struct ServerRecord {
   std::vector<std::string> mounts = {};
   uint64_t seq = 0;          // rises with each change that this server makes in one life
   std::string version = {};  // its release; empty: it does not tell
+  // Where it answers HTTP, "https://host:port"; empty: nowhere, or it does not tell.
+  std::string http = {};
+  std::string later = {};  // as CellRecord
 
   bool operator==(const ServerRecord&) const = default;
 };
@@ -68,6 +71,9 @@ struct CellRecord {
   uint64_t epoch = 0;        // rises with each claim; 0: never claimed
   uint64_t seq = 0;          // rises with each change of this record
   bool is_clean = false;     // its last owner closed it in order: nothing is to be recovered
+  // The fields that a later release has written and this one does not know: a JSON object, or
+  // empty. A change of the record keeps them.
+  std::string later = {};
 
   bool operator==(const CellRecord&) const = default;
 };
@@ -100,7 +106,8 @@ std::string Encode(const BeatRecord& record);
 std::string Encode(const CellRecord& record);
 std::string Encode(const DrainRecord& record);
 std::string Encode(const MoveRecord& record);
-// kDataLoss quotes a text that Encode() does not give. Fields of later releases are ignored.
+// kDataLoss quotes a text that Encode() does not give. Fields of later releases are kept in servers
+// and cells, and ignored in the others: those are replaced as a whole.
 absl::StatusOr<ServerRecord> DecodeServer(std::string_view text);
 absl::StatusOr<BeatRecord> DecodeBeat(std::string_view text);
 absl::StatusOr<CellRecord> DecodeCell(std::string_view text);

@@ -7,6 +7,7 @@
 namespace h5mirror::cluster {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 ServerRecord SomeServer() {
@@ -16,7 +17,9 @@ ServerRecord SomeServer() {
           "1-2",
           {"v2:10.0.0.1:0/5", "v2:10.0.0.1:0/6"},
           {"3-4", "5-6"},
-          3};
+          3,
+          "1.2.3",
+          "https://h:6"};
 }
 
 TEST(RecordsTest, WhatIsEncodedIsDecoded) {
@@ -54,8 +57,35 @@ TEST(RecordsTest, ATextOfAnotherFormIsQuoted) {
           .status()));
 }
 
-TEST(RecordsTest, FieldsOfALaterReleaseAreIgnored) {
+TEST(RecordsTest, FieldsOfALaterReleaseDoNotDisturb) {
   EXPECT_EQ(*DecodeBeat(R"({"epoch":3,"number":9,"zone":"b"})"), (BeatRecord{3, 9}));
+}
+
+// An upgrade goes server by server: an older one gives a newer one up, and claims its cells.
+TEST(RecordsTest, AChangeKeepsTheFieldsOfALaterRelease) {
+  const std::string server =
+      R"({"addresses":[],"epoch":1,"listen":"h:5","rack":[1,{"row":2}],"session":"","state":"up"})";
+  auto record = DecodeServer(server);
+  ASSERT_TRUE(record.ok()) << record.status();
+  EXPECT_EQ(Encode(*record), server);
+  record->state = ServerState::kDead;
+  EXPECT_THAT(Encode(*record),
+              AllOf(HasSubstr(R"("state":"dead")"), HasSubstr(R"("rack":[1,{"row":2}])")));
+
+  const std::string text =
+      R"({"clean":true,"epoch":12,"owner":"a","owner_epoch":7,"seq":40,"state":"free","zone":"b"})";
+  auto cell = DecodeCell(text);
+  ASSERT_TRUE(cell.ok()) << cell.status();
+  EXPECT_EQ(Encode(*cell), text);
+  RaiseEpoch(*cell);
+  EXPECT_THAT(Encode(*cell), AllOf(HasSubstr(R"("epoch":13)"), HasSubstr(R"("zone":"b")")));
+}
+
+// A release that has learned a field wins over what it once kept of it.
+TEST(RecordsTest, AKnownFieldIsNotTakenFromTheRest) {
+  ServerRecord record = SomeServer();
+  record.later = R"({"listen":"other:1","zone":"b"})";
+  EXPECT_THAT(Encode(record), AllOf(HasSubstr(R"("listen":"h:5")"), HasSubstr(R"("zone":"b")")));
 }
 
 TEST(RecordsTest, AViewHasEachKindByItsName) {

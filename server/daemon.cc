@@ -136,21 +136,25 @@ struct Tables {
   std::vector<NotifyRule> notify;
 };
 
-absl::StatusOr<Tables> ReadTables(const std::filesystem::path& config_file) {
+absl::StatusOr<Tables> ReadTables(const Config& config, const std::filesystem::path& config_file) {
   H5M_ASSIGN_OR_RETURN(const std::vector<Setting> settings, ReadConfigFile(config_file));
   Tables tables;
   H5M_ASSIGN_OR_RETURN(tables.access, MakeAccessRules(settings));
   H5M_ASSIGN_OR_RETURN(tables.limits, MakeLimitRules(settings));
   H5M_ASSIGN_OR_RETURN(tables.quotas, MakeQuotaRules(settings));
+  if (config.cluster) {
+    H5M_RETURN_IF_ERROR(CheckWithinCells(tables.quotas, config.cluster->cells));
+  }
   H5M_ASSIGN_OR_RETURN(tables.notify, MakeNotifyRules(settings));
   return tables;
 }
 
 // The tables of the configuration file that count at once, which alone of all it has are read
 // again. Logs errors. Where one table cannot be read, all stay.
-absl::Status ReloadTables(const std::filesystem::path& config_file, MirrorServer& server) {
+absl::Status ReloadTables(const Config& config, const std::filesystem::path& config_file,
+                          MirrorServer& server) {
   if (config_file.empty()) return absl::OkStatus();
-  absl::StatusOr<Tables> tables = ReadTables(config_file);
+  absl::StatusOr<Tables> tables = ReadTables(config, config_file);
   if (!tables.ok()) {
     spdlog::error("reload: the tables of the configuration stay as they were: {}",
                   tables.status().ToString());
@@ -180,7 +184,7 @@ void Reload(const Config& config, const std::filesystem::path& config_file, Mirr
     spdlog::error("reload: the tokens stay as they were: {}", tokens.ToString());
   }
   const absl::Status logins = server.ReloadLogins();
-  const absl::Status tables = ReloadTables(config_file, server);
+  const absl::Status tables = ReloadTables(config, config_file, server);
   if (certificate.ok() && tokens.ok() && logins.ok() && tables.ok()) {
     spdlog::info("reloaded log{}{}{}{}", config.tls_cert.empty() ? "" : ", certificate",
                  config_file.empty() ? "" : ", tables",
@@ -404,7 +408,12 @@ ExitCode ServeCells(const Config& config, const std::filesystem::path& port_file
   auto server = Listen(config, (*cluster)->store(), clock, Env::Posix(), nullptr, port_file, &code);
   if (!server.ok()) return code;
   const std::string& address = config.cluster->address;
-  (*cluster)->Start(address.empty() ? (*server)->addresses().front() : address);
+  const std::string http = HttpAddress(config, (*server)->http_ports());
+  (*cluster)->Start(address.empty() ? (*server)->addresses().front() : address, http);
+  if (config.HasHttp()) {
+    spdlog::info("cluster: HTTP of this server is {}",
+                 http.empty() ? "not told to the others: set http_address" : http);
+  }
   WaitAndTell(config, config_file, **server);
   return StopAll(config, **server, **cluster);
 }

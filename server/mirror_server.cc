@@ -323,8 +323,8 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
       archive(shared.Environment(), shared.archive_keeper),
       health(ServiceNames(), std::move(on_probe)),
       reflection(ServiceNames(), shared.authenticator),
-      http_files(shared.Environment(), versions, snapshots),
-      http_json(shared.Environment(), files, versions),
+      http_files(shared.Environment(), versions, snapshots, OwnershipOf(shared.store)),
+      http_json(shared.Environment(), files, versions, OwnershipOf(shared.store)),
       http(http_files, http_json) {}
 
 MirrorServer::~MirrorServer() {

@@ -43,6 +43,9 @@ void MirrorServer::ListenToCluster() {
     services_.snapshots.LookAgainBelow(prefix);
     return services_.mirror.EndBelow(prefix);
   });
+  // The files of a cell that has come count as after a start, and those of one that has gone do
+  // not.
+  cells->SetCellsListener([this] { shared_.quotas.ledger.CountAgain(); });
   if (cells->operations() == nullptr) return;
   cells->operations()->SetListener(
       [this](const cluster::NodeEvent& event) { notifier_->Notify(OfCluster(event)); });
@@ -52,6 +55,7 @@ void MirrorServer::LeaveCluster() {
   auto* const cells = dynamic_cast<ClusterStore*>(&shared_.store);
   if (cells == nullptr) return;
   cells->SetRetireListener(nullptr);
+  cells->SetCellsListener(nullptr);
   if (cells->operations() != nullptr) cells->operations()->SetListener(nullptr);
 }
 
@@ -65,7 +69,8 @@ void MirrorServer::SampleCluster() {
                             .takeover_seconds = absl::ToDoubleSeconds(counts.takeover_time),
                             .handovers = static_cast<double>(counts.handovers),
                             .drains = static_cast<double>(counts.drains),
-                            .fenced = static_cast<double>(counts.fenced)});
+                            .fenced = static_cast<double>(counts.fenced),
+                            .evictions = static_cast<double>(counts.evictions)});
 }
 
 }  // namespace h5mirror::server

@@ -20,6 +20,7 @@ enum ExitCode : int {
   kExitDataLoss = 6,     // a checksum does not match
   kExitNotMirrored = 7,  // exec --strict: something was, or may have been, written unmirrored
   kExitNoRight = 8,      // no token, an unknown one, or one without the right
+  kExitDegraded = 9,     // cluster status: a cell is served by nobody, or a server is lost
 };
 
 ExitCode ExitCodeFor(const absl::Status& status);

@@ -6,10 +6,6 @@
 
 namespace h5mirror::tools {
 
-// Of `cluster status`, among the exit codes of ExitCodeHelp(): a cell is served by nobody, or a
-// server is lost.
-inline constexpr int kExitDegraded = 9;
-
 void AddCluster(CLI::App& app, Context& context, Action& action);
 
 }  // namespace h5mirror::tools

@@ -140,13 +140,14 @@ absl::StatusOr<OpenedStore> Cluster::OpenCellStore(const std::string& cell) {
   return absl::UnknownError(opened.status().message());
 }
 
-void Cluster::Start(const std::string& listen) {
+void Cluster::Start(const std::string& listen, const std::string& http) {
   cluster::ServerIdentity identity = {
       .id = settings_.node,
       .listen = listen,
       .session = HexOf(RandomBytes16()),
       .addresses = parts_.registry->Addresses(),
       .version = std::string(kVersion),
+      .http = http,
   };
   cluster::NodeEvents events = {
       .on_gone =
@@ -203,6 +204,29 @@ cluster::Route Cluster::Find(std::string_view cell) {
     return FindUnknown(*node, cell);
   }
   return node->Find(cell, 0);
+}
+
+bool Cluster::MayAskAgain() {
+  const absl::Duration now = clock_.Monotonic();
+  absl::MutexLock lock(&mutex_);
+  if (now - sent_at_ < settings_.beat) return false;
+  sent_at_ = now;
+  return true;
+}
+
+cluster::Route Cluster::FindSent(std::string_view cell, uint64_t seen_epoch) {
+  const cluster::Route wait = {cluster::RouteKind::kWait, 0, "", ""};
+  cluster::Node* const node = joined_;
+  if (node == nullptr) return wait;
+  cluster::Route route = node->cells().Resolve(cell, seen_epoch);
+  if (route.kind != cluster::RouteKind::kReadAgain) return route;
+  // Anybody can write a high epoch into a URL.
+  if (!MayAskAgain()) return wait;
+  route = node->Find(cell, seen_epoch);
+  // The registry itself has an older one: it was made anew, or the URL has a made-up number.
+  const bool is_older =
+      node->cells().Resolve(cell, seen_epoch).kind == cluster::RouteKind::kReadAgain;
+  return is_older ? node->cells().Resolve(cell, 0) : route;
 }
 
 // Any caller can name what is in no cell. The node reads the registry once in a beat by itself, so

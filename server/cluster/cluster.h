@@ -84,8 +84,9 @@ class Cluster final : public Ownership, public ClusterOperations {
   // Every call waits until Start().
   ClusterStore& store() { return store_; }
 
-  // Joins, and begins to claim cells. `listen`: this server's address for clients.
-  void Start(const std::string& listen);
+  // Joins, and begins to claim cells. This server's address for clients, and its URL for those of
+  // HTTP; empty: it has none.
+  void Start(const std::string& listen, const std::string& http = "");
   // Gives all cells away, in order, and leaves. For a server whose calls have ended. kUnavailable:
   // not within `timeout`; the process is to end, and others will fence it.
   absl::Status Drain(absl::Duration timeout);
@@ -97,6 +98,8 @@ class Cluster final : public Ownership, public ClusterOperations {
   bool has_looked() override;
   std::optional<std::string> CellOf(std::string_view path) override;
   cluster::Route Find(std::string_view cell) override;
+  cluster::Route FindSent(std::string_view cell, uint64_t seen_epoch) override;
+  const std::string& node() override { return settings_.node; }
   absl::Status Check(std::string_view cell, uint64_t epoch) override;
   absl::Status BeforeAck(std::string_view cell, uint64_t epoch) override;
   ClusterOperations* operations() override { return this; }
@@ -116,6 +119,8 @@ class Cluster final : public Ownership, public ClusterOperations {
  private:
   void Tell(const cluster::NodeEvent& event) ABSL_LOCKS_EXCLUDED(listener_mutex_);
   absl::StatusOr<OpenedStore> OpenCellStore(const std::string& cell);
+  // Whether no caller has had the registry read within the last beat. Then this one may.
+  bool MayAskAgain() ABSL_LOCKS_EXCLUDED(mutex_);
   // Of a cell that no look at the registry has shown yet.
   cluster::Route FindUnknown(cluster::Node& node, std::string_view cell)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -138,6 +143,7 @@ class Cluster final : public Ownership, public ClusterOperations {
   // what it said.
   absl::Duration asked_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   cluster::RouteKind asked_kind_ ABSL_GUARDED_BY(mutex_) = cluster::RouteKind::kWait;
+  absl::Duration sent_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // of FindSent()
 };
 
 }  // namespace h5mirror::server

@@ -41,12 +41,25 @@ void ClusterStore::Add(const std::string& cell, uint64_t epoch, OpenedStore open
     absl::ReaderMutexLock lock(&listener_mutex_);
     if (owner_listener_ != nullptr) owner_listener_(prefix + name);
   });
-  absl::MutexLock lock(&mutex_);
-  for (const std::string& name : stopped_) {
-    if (name.empty()) store.StopHistory("");
-    if (!name.empty() && name.starts_with(added->prefix())) store.StopHistory(added->Inner(name));
+  {
+    absl::MutexLock lock(&mutex_);
+    for (const std::string& name : stopped_) {
+      if (name.empty()) store.StopHistory("");
+      if (!name.empty() && name.starts_with(added->prefix())) store.StopHistory(added->Inner(name));
+    }
+    cells_[added->prefix()] = std::move(added);
   }
-  cells_[added->prefix()] = std::move(added);
+  TellCells();
+}
+
+void ClusterStore::SetCellsListener(CellsListener listener) {
+  absl::MutexLock lock(&retire_mutex_);
+  cells_listener_ = std::move(listener);
+}
+
+void ClusterStore::TellCells() {
+  absl::MutexLock lock(&retire_mutex_);
+  if (cells_listener_ != nullptr) cells_listener_();
 }
 
 ClusterStore::Cell ClusterStore::FindOpen(const std::string& cell) const {
@@ -91,6 +104,7 @@ absl::Status ClusterStore::CloseCell(const std::string& cell, absl::Duration dea
     closing = std::move(found->second);
     cells_.erase(found);
   }
+  TellCells();
   // Gives the root's lock back. Those who still hold a file can do nothing with it.
   const absl::Status closed = closing->store().Close(deadline);
   closing->store().SetCutListener(nullptr);
@@ -416,6 +430,11 @@ uint64_t ClusterStore::disk_bytes() const {
 ClusterOperations* OperationsOf(store::Store& store) {
   auto* const cells = dynamic_cast<ClusterStore*>(&store);
   return cells == nullptr ? nullptr : cells->operations();
+}
+
+Ownership* OwnershipOf(store::Store& store) {
+  auto* const cells = dynamic_cast<ClusterStore*>(&store);
+  return cells == nullptr ? nullptr : &cells->ownership();
 }
 
 // ---- Health ----

@@ -54,8 +54,13 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   // are none.
   using RetireListener = std::function<size_t(const std::string& prefix)>;
   void SetRetireListener(RetireListener listener) ABSL_LOCKS_EXCLUDED(retire_mutex_);
+  // Told that this server has one cell more, or one less, before that is answered for; must not
+  // wait. Null: nobody is told.
+  using CellsListener = std::function<void()>;
+  void SetCellsListener(CellsListener listener) ABSL_LOCKS_EXCLUDED(retire_mutex_);
   // Null: this is no cluster that could be asked.
   ClusterOperations* operations() { return ownership_.operations(); }
+  Ownership& ownership() { return ownership_; }
 
   // Serves the cell no more, makes its cuts durable, closes it and gives its lock back. For a cell
   // whose calls and sessions have ended. Errors: as Store::Close(). OK: it was not open.
@@ -125,6 +130,7 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   // The cell of both names. kInvalidArgument: they lie in two.
   absl::StatusOr<Cell> CellForBoth(std::string_view name, std::string_view other);
   // All that are open, in the order of their files' names.
+  void TellCells() ABSL_LOCKS_EXCLUDED(retire_mutex_);
   std::vector<Cell> AllCells() const ABSL_LOCKS_EXCLUDED(mutex_);
   Cell FindOpen(const std::string& cell) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Those of them that pass the guard, for work that may leave out some. In hand.
@@ -158,6 +164,7 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   // Held over a call of the listener, which may make cuts.
   absl::Mutex retire_mutex_;
   RetireListener retire_listener_ ABSL_GUARDED_BY(retire_mutex_);
+  CellsListener cells_listener_ ABSL_GUARDED_BY(retire_mutex_);
 };
 
 }  // namespace h5mirror::server

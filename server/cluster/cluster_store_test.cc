@@ -310,6 +310,19 @@ TEST_F(ClusterStoreTest, ARemovalsIdNamesItsCell) {
   EXPECT_EQ(store_.Undelete(removed->id, "").value(), "x/a.h5");
 }
 
+TEST_F(ClusterStoreTest, WhoCountsFilesIsToldOfCellsThatComeAndGo) {
+  int told = 0;
+  store_.SetCellsListener([&] {
+    ++told;
+    EXPECT_EQ(store_.OpenFile("x/a.h5").ok(), told == 0);
+  });
+  ASSERT_TRUE(store_.CloseCell("x", absl::Seconds(60)).ok());
+  EXPECT_EQ(told, 1);
+  EXPECT_TRUE(store_.CloseCell("x", absl::Seconds(60)).ok());
+  EXPECT_EQ(told, 1) << "it was not open";
+  store_.SetCellsListener(nullptr);
+}
+
 TEST_F(ClusterStoreTest, ACellRetiresWhenItsSessionsAndCallsHaveEnded) {
   std::atomic<int> sessions = 2;
   std::string told;

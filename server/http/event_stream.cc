@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "google/protobuf/util/json_util.h"
+#include "rpc/elsewhere.h"
 
 namespace h5mirror::server {
 namespace {
@@ -188,8 +189,12 @@ absl::StatusOr<std::optional<HttpPart>> EventStream::Next(uint64_t) {
   const bool is_first = is_first_;
   absl::StatusOr<std::string> events = NewEvents();
   const absl::Status may = still_may_();
-  if (absl::IsUnavailable(may)) {
-    // A disk that fails takes nothing from anybody, for now. The events are made again soon.
+  // The client asks again, and is sent there.
+  if (rpc::ElsewhereOf(may)) return may;
+  const absl::Status& told = may.ok() ? events.status() : may;
+  if (absl::IsUnavailable(told) && !rpc::ElsewhereOf(told)) {
+    // A disk that fails takes nothing from anybody, for now, and neither does a cell that changes
+    // its server: a browser asks no more after an error. The events are made again soon.
     place_ = place;
     is_first_ = is_first;
     wake_->ComeAgain();

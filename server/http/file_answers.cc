@@ -75,10 +75,11 @@ std::vector<FileStream::Piece> TakePieces(const ByteRanges& wanted, uint64_t siz
 }  // namespace
 
 FileAnswers::FileAnswers(const ServiceEnvironment& environment, VersionsService& versions,
-                         SnapshotsService& snapshots)
+                         SnapshotsService& snapshots, Ownership* cells)
     : environment_(environment),
       versions_(versions),
       snapshots_(snapshots),
+      others_(cells),
       start_id_(RandomNumber()),
       reader_id_(ToByteString(RandomBytes16())) {}
 
@@ -132,15 +133,15 @@ HttpAnswer FileAnswers::Answer(const HttpRequest& request, std::string_view path
                                                      CallUse::kRead, ReadCost(0) + kHeldBytes);
   if (!ticket.ok()) {
     NoteRefused(environment_, *request.source, kMethod, start, ticket.status());
-    return ErrorAnswer(ticket.status());
+    return others_.ErrorOrRedirect(request, ticket.status());
   }
   absl::StatusOr<Opened> opened = Open(*target, request);
   // The open may have waited for a move, and found the moved file. An error tells of it, too.
   if (absl::Status may = CheckAgain(environment_, ticket->principal(), needs); !may.ok()) {
     opened = std::move(may);
   }
-  HttpAnswer answer =
-      opened.ok() ? AnswerOpened(request, *std::move(opened)) : ErrorAnswer(opened.status());
+  HttpAnswer answer = opened.ok() ? AnswerOpened(request, *std::move(opened))
+                                  : others_.ErrorOrRedirect(request, opened.status());
   if (answer.stream != nullptr) {
     answer.ticket = *std::move(ticket);
     answer.method = kMethod;

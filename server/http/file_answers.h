@@ -15,6 +15,7 @@
 #include "server/calls/call.h"
 #include "server/http/file_target.h"
 #include "server/http/message.h"
+#include "server/http/other_servers.h"
 #include "server/live/snapshots_service.h"
 #include "server/services/versions_service.h"
 
@@ -23,9 +24,9 @@ namespace h5mirror::server {
 // Thread-safe.
 class FileAnswers {
  public:
-  // All must outlive this.
+  // All must outlive this. `cells`: null, where this server is in no cluster.
   FileAnswers(const ServiceEnvironment& environment, VersionsService& versions,
-              SnapshotsService& snapshots);
+              SnapshotsService& snapshots, Ownership* cells);
 
   // `path` is the part after "/f/". Looks at the caller's rights before the file is opened, and
   // once it is open. May wait for a disk.
@@ -50,6 +51,7 @@ class FileAnswers {
   const ServiceEnvironment environment_;
   VersionsService& versions_;
   SnapshotsService& snapshots_;
+  const OtherServers others_;
   // Of this start of the server: in the tags of cuts, and the reader that has these open.
   const uint64_t start_id_;
   const std::string reader_id_;

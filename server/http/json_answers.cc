@@ -79,7 +79,7 @@ absl::StatusOr<ListQuery> ParseListQuery(const HttpRequest& request) {
     } else if (key == "details") {
       H5M_ASSIGN_OR_RETURN(const bool is_set, ParseBool(key, value));
       query.request.set_details(is_set);
-    } else {
+    } else if (key != kSentKey) {
       return UnknownKey(key, "directory, match, state, forks, details, page_size and page_token");
     }
   }
@@ -95,7 +95,7 @@ absl::StatusOr<v1::ListVersionsRequest> ParseVersionsQuery(const HttpRequest& re
     } else if (key == "page_size") {
       H5M_ASSIGN_OR_RETURN(const int32_t size, ParsePageSize(value));
       query.set_page_size(size);
-    } else {
+    } else if (key != kSentKey) {
       return UnknownKey(key, "page_size and page_token");
     }
   }
@@ -109,6 +109,10 @@ HttpAnswer JsonAnswer(std::string json) {
                     {"Cache-Control", "private, no-store"},
                     {"X-Content-Type-Options", "nosniff"}};
   return answer;
+}
+
+bool LooksInto(const v1::ListFilesRequest& query) {
+  return query.details() || query.forks_only() || query.states_size() > 0;
 }
 
 // The name before `suffix`, which is written as it stands.
@@ -130,7 +134,7 @@ HttpAnswer JsonAnswers::Run(const HttpRequest& request, const char* method, cons
       AdmitCall(environment_, request.source, method, needs, use, cost);
   if (!ticket.ok()) {
     NoteRefused(environment_, *request.source, method, start, ticket.status());
-    return ErrorAnswer(ticket.status());
+    return others_.ErrorOrRedirect(request, ticket.status());
   }
   absl::StatusOr<std::string> json = body(ticket->principal());
   // Between the check and the look the name may have got another file, of another owner.
@@ -145,7 +149,8 @@ HttpAnswer JsonAnswers::Run(const HttpRequest& request, const char* method, cons
     answer.method = method;
     return answer;
   }
-  HttpAnswer answer = json.ok() ? JsonAnswer(*std::move(json)) : ErrorAnswer(json.status());
+  HttpAnswer answer =
+      json.ok() ? JsonAnswer(*std::move(json)) : others_.ErrorOrRedirect(request, json.status());
   ticket->Done(json.status(), {}, answer.status);
   NoteCallDone(environment_, *request.source, method, start, json.status());
   return answer;
@@ -154,21 +159,73 @@ HttpAnswer JsonAnswers::Run(const HttpRequest& request, const char* method, cons
 HttpAnswer JsonAnswers::List(const HttpRequest& request) {
   const absl::StatusOr<ListQuery> query = ParseListQuery(request);
   if (!query.ok()) return ErrorAnswer(query.status());
-  return Run(
-      request, "HttpListFiles", AnyFile(Right::kRead), Size::kPage,
-      [&](const Principal& principal) -> absl::StatusOr<std::string> {
-        v1::ListFilesResponse response;
-        H5M_RETURN_IF_ERROR(files_.List(request.is_cancelled, principal, query->request, response));
-        if (!query->match.empty()) {
-          v1::ListFilesResponse matching;
-          matching.set_next_page_token(response.next_page_token());
-          for (const v1::FileSummary& file : response.files()) {
-            if (GlobMatches(query->match, file.name())) *matching.add_files() = file;
-          }
-          response = std::move(matching);
-        }
-        return ToJson(response, /*is_indented=*/true);
-      });
+  return Run(request, "HttpListFiles", AnyFile(Right::kRead), Size::kPage,
+             [&](const Principal& principal) -> absl::StatusOr<std::string> {
+               H5M_ASSIGN_OR_RETURN(v1::ListFilesResponse response,
+                                    ListAll(request, principal, query->request));
+               if (!query->match.empty()) {
+                 v1::ListFilesResponse matching;
+                 matching.set_next_page_token(response.next_page_token());
+                 for (const v1::FileSummary& file : response.files()) {
+                   if (GlobMatches(query->match, file.name())) *matching.add_files() = file;
+                 }
+                 response = std::move(matching);
+               }
+               return ToJson(response, /*is_indented=*/true);
+             });
+}
+
+absl::StatusOr<v1::ListFilesResponse> JsonAnswers::ListAll(const HttpRequest& request,
+                                                           const Principal& principal,
+                                                           const v1::ListFilesRequest& query) {
+  H5M_ASSIGN_OR_RETURN(std::vector<std::string> cells, others_.CellsBelow(query.directory()));
+  // Their names are nothing to others.
+  std::erase_if(cells, [&](const std::string& cell) {
+    return !environment_.authenticator.MayBelow(principal, cell);
+  });
+  if (!cells.empty()) return ListCells(request, principal, query, cells);
+  v1::ListFilesResponse response;
+  H5M_RETURN_IF_ERROR(files_.List(request.is_cancelled, principal, query, response));
+  return response;
+}
+
+absl::StatusOr<v1::ListFilesResponse> JsonAnswers::ListCells(
+    const HttpRequest& request, const Principal& principal, const v1::ListFilesRequest& query,
+    const std::vector<std::string>& cells) {
+  v1::ListFilesResponse all;
+  ListPlace place = PlaceOf(cells, query.page_token());
+  const size_t first = place.cell;
+  for (; place.cell < cells.size(); place = {place.cell + 1}) {
+    const std::string& cell = cells[place.cell];
+    v1::ListFilesRequest part = query;
+    part.set_directory(cell);
+    part.set_page_token(place.after);
+    part.set_page_size(query.page_size() - all.files_size());
+    v1::ListFilesResponse files;
+    const absl::Status listed = files_.List(request.is_cancelled, principal, part, files);
+    // The caller may read none of it.
+    if (absl::IsNotFound(listed)) continue;
+    if (!listed.ok() && place.cell == first) return listed;
+    // What is there goes out, and the next page begins with this cell. Without that, two servers
+    // with an empty cell each would send the caller in a circle.
+    const bool fits =
+        all.files_size() == 0 || all.ByteSizeLong() + files.ByteSizeLong() <= kPageBytesMax;
+    if (!listed.ok() || !fits) {
+      all.set_next_page_token(BeginOf(cell));
+      return all;
+    }
+    for (v1::FileSummary& file : *files.mutable_files()) *all.add_files() = std::move(file);
+    all.set_next_page_token(files.next_page_token());
+    if (!all.next_page_token().empty()) return all;
+    const bool is_last = place.cell + 1 == cells.size();
+    // Looks into files take long: one cell a page.
+    const bool is_full = all.files_size() >= query.page_size() || LooksInto(query);
+    if (is_full && !is_last) {
+      all.set_next_page_token(BeginOf(cells[place.cell + 1]));
+      return all;
+    }
+  }
+  return all;
 }
 
 HttpAnswer JsonAnswers::OfFile(const HttpRequest& request, std::string_view path) {
@@ -206,14 +263,16 @@ HttpAnswer JsonAnswers::Events(const HttpRequest& request, const std::string& na
       AdmitCall(environment_, request.source, kMethod, needs, CallUse::kWait);
   if (!ticket.ok()) {
     NoteRefused(environment_, *request.source, kMethod, start, ticket.status());
-    return ErrorAnswer(ticket.status());
+    return others_.ErrorOrRedirect(request, ticket.status());
   }
   absl::Status there = files_.GetStatus(name).status();
   // As in Run().
   if (absl::Status may = CheckAgain(environment_, ticket->principal(), needs); !may.ok()) {
     there = std::move(may);
   }
-  HttpAnswer answer = there.ok() ? HttpAnswer() : ErrorAnswer(there);
+  // The stream begins, and says nothing until the file's next server is known.
+  if (others_.IsOnItsWay(there)) there = absl::OkStatus();
+  HttpAnswer answer = there.ok() ? HttpAnswer() : others_.ErrorOrRedirect(request, there);
   if (!there.ok() || request.is_head) {
     ticket->Done(there, {}, answer.status);
     NoteCallDone(environment_, *request.source, kMethod, start, there);

@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "server/calls/call.h"
 #include "server/http/message.h"
+#include "server/http/other_servers.h"
 #include "server/services/files_service.h"
 #include "server/services/versions_service.h"
 
@@ -18,9 +20,10 @@ namespace h5mirror::server {
 // Thread-safe.
 class JsonAnswers {
  public:
-  // All must outlive this.
-  JsonAnswers(const ServiceEnvironment& environment, FilesService& files, VersionsService& versions)
-      : environment_(environment), files_(files), versions_(versions) {}
+  // All must outlive this. `cells`: null, where this server is in no cluster.
+  JsonAnswers(const ServiceEnvironment& environment, FilesService& files, VersionsService& versions,
+              Ownership* cells)
+      : environment_(environment), files_(files), versions_(versions), others_(cells) {}
 
   // /v1/files: `directory`, `state` (several), `match`, `page_size`, `page_token`.
   HttpAnswer List(const HttpRequest& request);
@@ -41,12 +44,22 @@ class JsonAnswers {
   // may have it then, too.
   HttpAnswer Run(const HttpRequest& request, const char* method, const Needs& needs, Size size,
                  Body body);
+  // A page of all cells in `query.directory`, in the order of names: as many as this server has one
+  // after the other. rpc::ElsewhereError(), if another one has the next.
+  absl::StatusOr<v1::ListFilesResponse> ListAll(const HttpRequest& request,
+                                                const Principal& principal,
+                                                const v1::ListFilesRequest& query);
+  absl::StatusOr<v1::ListFilesResponse> ListCells(const HttpRequest& request,
+                                                  const Principal& principal,
+                                                  const v1::ListFilesRequest& query,
+                                                  const std::vector<std::string>& cells);
   HttpAnswer Versions(const HttpRequest& request, const std::string& name);
   HttpAnswer Events(const HttpRequest& request, const std::string& name);
 
   const ServiceEnvironment environment_;
   FilesService& files_;
   VersionsService& versions_;
+  const OtherServers others_;
 };
 
 }  // namespace h5mirror::server

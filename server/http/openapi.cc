@@ -8,7 +8,8 @@ namespace h5mirror::server {
 namespace {
 
 // Any operation's errors: $ERRORS below.
-constexpr char kErrors[] = R"json("400": {"$ref": "#/components/responses/E400"},
+constexpr char kErrors[] = R"json("307": {"$ref": "#/components/responses/Elsewhere"},
+     "400": {"$ref": "#/components/responses/E400"},
      "401": {"$ref": "#/components/responses/E401"},
      "403": {"$ref": "#/components/responses/E403"},
      "404": {"$ref": "#/components/responses/E404"},
@@ -302,6 +303,13 @@ $BYTES
    },
    "E403": {
     "description": "The right to read is missing",
+    "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
+   },
+   "Elsewhere": {
+    "description": "Another server of the cluster has it: the same request there",
+    "headers": {
+     "Location": {"required": true, "schema": {"type": "string", "format": "uri"}}
+    },
     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
    },
    "E404": {

@@ -36,6 +36,8 @@ ClusterGauges::ClusterGauges() : registry_(std::make_shared<prometheus::Registry
                     "How often this server was asked to hand its cells over.");
   fenced_ =
       counter("h5mirror_server_cluster_fenced_total", "Lost servers that this one has fenced.");
+  evictions_ = counter("h5mirror_server_cluster_evictions_total",
+                       "Servers that this one has given up because an operator wanted it.");
 }
 
 void ClusterGauges::Set(const ClusterSample& sample) {
@@ -46,6 +48,7 @@ void ClusterGauges::Set(const ClusterSample& sample) {
   CountTo(*handovers_, sample.handovers);
   CountTo(*drains_, sample.drains);
   CountTo(*fenced_, sample.fenced);
+  CountTo(*evictions_, sample.evictions);
 }
 
 }  // namespace h5mirror::server

@@ -19,6 +19,7 @@ struct ClusterSample {
   double handovers = 0;
   double drains = 0;
   double fenced = 0;
+  double evictions = 0;
 };
 
 // One for the process, beside Metrics. All zero in a server of no cluster. Set() comes from one
@@ -40,6 +41,7 @@ class ClusterGauges {
   prometheus::Counter* handovers_;
   prometheus::Counter* drains_;
   prometheus::Counter* fenced_;
+  prometheus::Counter* evictions_;
 };
 
 }  // namespace h5mirror::server

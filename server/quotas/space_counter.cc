@@ -92,6 +92,8 @@ bool SpaceCounter::ListRemoved() {
   const absl::Cleanup end = [this] { ledger_.EndListing(); };
   const auto files = store_.ListRemoved();
   if (!files.ok()) {
+    // A server of a cluster that has not joined it yet, or has lost its place.
+    if (absl::IsUnavailable(files.status())) return false;
     spdlog::error("quota: removed files cannot be listed: {}", files.status().ToString());
     return false;
   }
@@ -142,6 +144,7 @@ void SpaceCounter::CountAll(uint64_t rules_number) {
   std::string after;
   for (;;) {
     const auto files = store_.List("", after, kFilesAtOnce);
+    if (absl::IsUnavailable(files.status())) return;  // As above: the next round tries again.
     if (!files.ok()) {
       spdlog::error("quota: files cannot be listed, and no limit holds: {}",
                     files.status().ToString());
@@ -184,6 +187,8 @@ void SpaceCounter::Measure(const std::string& name) {
         name, SpaceSizes{std::max(sizes->head, sizes->next), sizes->history(), *tags});
   }
   if (absl::IsNotFound(status)) return ledger_.Measured(name, std::nullopt);
+  // Its cell has just gone to another server. All is counted again.
+  if (absl::IsUnavailable(status)) return;
   // It counts as it did.
   spdlog::warn("quota: file={} cannot be measured: {}", Quoted(name), status.ToString());
 }

@@ -77,18 +77,27 @@ int SpaceUse::FullestPercent() const { return FullestPercentOf(sizes, files, rul
 void SpaceLedger::SetRules(std::vector<QuotaRule> rules) {
   absl::MutexLock lock(&mutex_);
   if (rules == rules_ && rules_number_ > 0) return;  // All that was counted holds.
+  Clear();
+  rules_ = std::move(rules);
+  is_on_ = !rules_.empty();
+}
+
+void SpaceLedger::CountAgain() {
+  absl::MutexLock lock(&mutex_);
+  Clear();
+}
+
+void SpaceLedger::Clear() {
   // The entries first: they name accounts, and accounts name rules.
   entries_.clear();
   refusals_.clear();
   removed_.clear();
   with_removed_.clear();
   accounts_.clear();
-  rules_ = std::move(rules);
   ++rules_number_;
   is_counted_ = false;
   history_bytes_ = 0;
   with_history_ = 0;
-  is_on_ = !rules_.empty();
 }
 
 uint64_t SpaceLedger::rules_number() const {

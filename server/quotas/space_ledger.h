@@ -69,6 +69,9 @@ class SpaceLedger {
   // The first of them that a file lies below counts. From now on no limit holds until
   // FinishCount().
   void SetRules(std::vector<QuotaRule> rules);
+  // Forgets what was counted: other files than before are there. From now on no limit holds until
+  // FinishCount().
+  void CountAgain();
   bool is_on() const { return is_on_; }
   // Before the first call comes.
   void SetNearListener(NearListener listener) { on_near_ = std::move(listener); }
@@ -103,7 +106,8 @@ class SpaceLedger {
   void BeginMeasure(std::string_view name);
   // Its result; nullopt: there is no such file.
   void Measured(std::string_view name, const std::optional<SpaceSizes>& sizes);
-  // A number that SetRules() changes. A count of all files that has begun with another is void.
+  // A number that SetRules() and CountAgain() change. A count of all files that has begun with
+  // another is void.
   uint64_t rules_number() const;
   void FinishCount(uint64_t rules_number);
   bool is_counted() const;
@@ -179,6 +183,7 @@ class SpaceLedger {
     uint64_t end_bytes = 0;   // and where it would have ended
   };
 
+  void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Place PlaceOf(std::string_view name) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Without files, where it has none.
   const Account& AccountAt(const Place& place) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);

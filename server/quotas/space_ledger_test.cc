@@ -96,6 +96,23 @@ TEST_F(SpaceLedgerTest, NoLimitHoldsUntilAllIsCounted) {
   EXPECT_FALSE(Grow("runs/a.h5", 1).ok());
 }
 
+// A server of a cluster gets a cell, or gives one away.
+TEST_F(SpaceLedgerTest, WhatWasCountedIsForgottenForOtherFiles) {
+  Start({Rule("runs", 4)});
+  Measure("runs/a.h5", 4);
+  EXPECT_FALSE(Grow("runs/a.h5", 1).ok());
+  const uint64_t before = ledger_.rules_number();
+  ledger_.CountAgain();
+  EXPECT_TRUE(ledger_.is_on());
+  EXPECT_NE(ledger_.rules_number(), before) << "a count that has begun is void";
+  EXPECT_FALSE(ledger_.is_counted());
+  EXPECT_THAT(ledger_.List("", 10), IsEmpty());
+  EXPECT_TRUE(Grow("runs/a.h5", 1).ok());
+  Measure("runs/b.h5", 4);
+  ledger_.FinishCount(ledger_.rules_number());
+  EXPECT_FALSE(Grow("runs/b.h5", 1).ok());
+}
+
 TEST_F(SpaceLedgerTest, AMeasurementReplacesWhatWasCounted) {
   Start({Rule("runs", 10)});
   ASSERT_TRUE(Grow("runs/a.h5", 8).ok());

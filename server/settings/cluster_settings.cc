@@ -12,6 +12,7 @@
 #include "cluster/records.h"
 #include "rpc/server_address.h"
 #include "server/settings/config.h"
+#include "server/settings/listen_address.h"
 
 namespace h5mirror::server {
 namespace {
@@ -58,6 +59,19 @@ absl::Status SetAddress(std::string_view text, ClusterSettings& cluster) {
   return absl::OkStatus();
 }
 
+absl::Status SetHttpAddress(std::string_view text, ClusterSettings& cluster) {
+  const size_t colon = text.find("://");
+  const std::string_view scheme = text.substr(0, colon == text.npos ? 0 : colon);
+  const std::string_view host = scheme.empty() ? scheme : text.substr(colon + 3);
+  const bool is_url = (scheme == "http" || scheme == "https") && !host.starts_with("unix:") &&
+                      host.find_first_of("/?#@ ") == host.npos;
+  if (!is_url || !rpc::ParseServerAddress(host).ok()) {
+    return absl::InvalidArgumentError("must be https://HOST:PORT or http://HOST:PORT");
+  }
+  cluster.http_address = text;
+  return absl::OkStatus();
+}
+
 absl::Status AddCell(std::string_view text, ClusterSettings& cluster) {
   H5M_RETURN_IF_ERROR(cluster::CheckCellDirectory(text));
   for (const std::string& other : cluster.cells) {
@@ -88,6 +102,7 @@ constexpr TableKey kKeys[] = {
     {"registry", false, SetRegistry},
     {"node", false, SetNode},
     {"address", false, SetAddress},
+    {"http_address", false, SetHttpAddress},
     {"cells", true, AddCell},
     {"beat", false,
      [](std::string_view text, ClusterSettings& cluster) {
@@ -191,9 +206,11 @@ absl::Status CheckCluster(const Config& config) {
     return absl::InvalidArgumentError(
         StrCat(registry, "root_fencing = \"none\" says that one server alone serves the root"));
   }
-  if (!config.quotas.empty()) {
-    return absl::InvalidArgumentError(StrCat(
-        config.quotas.front().source, ": [[quota]]: a server of a cluster does not count space"));
+  H5M_RETURN_IF_ERROR(CheckWithinCells(config.quotas, cluster.cells));
+  if (!cluster.http_address.empty() && !config.HasHttp()) {
+    return absl::InvalidArgumentError(
+        StrCat(cluster.source, ": [cluster]: http_address = \"", cluster.http_address,
+               "\": there is no http_listen, so nothing answers there"));
   }
   const bool is_reachable =
       !cluster.address.empty() ||
@@ -207,10 +224,34 @@ absl::Status CheckCluster(const Config& config) {
   return absl::OkStatus();
 }
 
+std::string HttpAddress(const Config& config, absl::Span<const int> ports) {
+  const ClusterSettings& cluster = *config.cluster;
+  if (!cluster.http_address.empty()) return cluster.http_address;
+  for (size_t i = 0; i < config.http_listen.size() && i < ports.size(); ++i) {
+    const ListenAddress& listen = config.http_listen[i];
+    if (listen.reach == Reach::kUnixSocket) continue;
+    std::string host = listen.host;
+    if (listen.reach == Reach::kNetwork) {
+      auto address = ParseListenAddress(cluster.address);
+      if (!address.ok()) address = ParseListenAddress(StrCat(cluster.address, ":0"));
+      const bool is_host = address.ok() && address->reach == Reach::kNetwork;
+      // Certificates name the host that clients know.
+      if (is_host) host = address->host;
+      if (host == "0.0.0.0" || host == "::") continue;
+    }
+    if (host.find(':') != host.npos) host = StrCat("[", host, "]");
+    return StrCat(config.HasTls() ? "https://" : "http://", host, ":", ports[i]);
+  }
+  return "";
+}
+
 std::string Describe(const ClusterSettings& cluster) {
   std::string text =
       StrCat("[cluster]\nregistry = \"", cluster.Registry(), "\"\nnode = \"", cluster.node, "\"\n");
   if (!cluster.address.empty()) StrAppend(&text, "address = \"", cluster.address, "\"\n");
+  if (!cluster.http_address.empty()) {
+    StrAppend(&text, "http_address = \"", cluster.http_address, "\"\n");
+  }
   StrAppend(&text, "cells = [");
   for (const std::string& cell : cluster.cells) {
     StrAppend(&text, &cell == &cluster.cells.front() ? "\"" : ", \"", cell, "\"");

@@ -26,11 +26,12 @@ enum class RegistryKind {
 
 struct ClusterSettings {
   RegistryKind kind = RegistryKind::kFile;
-  std::string pool;       // of kRados
-  std::string object;     // of kRados
-  std::string directory;  // of kFile, absolute
-  std::string node;       // the server's ID: the same at each start, of no other server
-  std::string address;    // for clients; empty: the first of `listen`
+  std::string pool;          // of kRados
+  std::string object;        // of kRados
+  std::string directory;     // of kFile, absolute
+  std::string node;          // the server's ID: the same at each start, of no other server
+  std::string address;       // for clients; empty: the first of `listen`
+  std::string http_address;  // for those of HTTP, "https://host:port"; empty: as HttpAddress() says
   std::vector<std::string> cells = {""};
   absl::Duration beat = absl::Seconds(1);
   absl::Duration lease = absl::Seconds(4);
@@ -49,6 +50,11 @@ absl::StatusOr<std::optional<ClusterSettings>> MakeClusterSettings(
 
 // Whether the other settings are those of a server of a cluster. kInvalidArgument names the key.
 absl::Status CheckCluster(const Config& config);
+
+// The URL by which other servers of the cluster send clients of HTTP here: http_address, else the
+// first of http_listen on TCP, by the host of `address` if it is for other machines. Empty: there
+// is none. `ports`: those that http_listen got, in its order.
+std::string HttpAddress(const Config& config, absl::Span<const int> ports);
 
 // The table as in the configuration.
 std::string Describe(const ClusterSettings& cluster);

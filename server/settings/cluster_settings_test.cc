@@ -3,6 +3,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/settings/config.h"
+#include "server/settings/listen_address.h"
 #include "server/testing/test_directory.h"
 
 namespace h5mirror::server {
@@ -114,8 +115,69 @@ TEST_F(ClusterSettingsTest, ARootThatNobodyIsFencedFromIsRefused) {
   EXPECT_THAT(Error(kCeph + file), HasSubstr("fences nobody"));
   EXPECT_THAT(Error(std::string(kHere) + "root_fencing = \"none\"\n" + file),
               HasSubstr("one server alone"));
-  EXPECT_THAT(Error(std::string(kHere) + "[[quota]]\npath = \"**\"\nmax_bytes = \"1GiB\"\n" + file),
-              HasSubstr("quota"));
+}
+
+TEST_F(ClusterSettingsTest, AQuotaThatSpansCellsIsRefused) {
+  const std::string cells =
+      "[cluster]\nregistry = \"file:/r\"\nnode = \"a\"\ncells = [\"x\", \"y\"]\n";
+  const std::string quota = "[[quota]]\nmax_files = 5\ndirectory = ";
+  EXPECT_THAT(Error(kHere + cells + quota + "\"\"\n"), HasSubstr("of its own"));
+  EXPECT_EQ(Error(kHere + cells + quota + "\"x/${user}\"\n"), "");
+}
+
+class HttpAddressTest : public ClusterSettingsTest {
+ protected:
+  // Where each address of http_listen has got a port.
+  std::string Address(const std::string& keys, const std::string& table,
+                      const std::vector<int>& ports) {
+    const auto config = Parse(std::string(kHere) + keys +
+                              "[cluster]\nregistry = \"file:/r\"\nnode = \"a\"\n" + table);
+    EXPECT_TRUE(config.ok()) << config.status();
+    return config.ok() ? HttpAddress(*config, ports) : "";
+  }
+};
+
+TEST_F(HttpAddressTest, TheFirstOnTcpIsTold) {
+  EXPECT_EQ(Address("", "", {}), "");
+  EXPECT_EQ(Address("http_listen = \"unix:/r/h\"\n", "", {0}), "");
+  EXPECT_EQ(Address("http_listen = [\"unix:/r/h\", \"127.0.0.1:0\"]\n", "", {0, 4321}),
+            "http://127.0.0.1:4321");
+  EXPECT_EQ(Address("http_listen = \"[::1]:0\"\n", "address = \"node7:7447\"\n", {4321}),
+            "http://[::1]:4321")
+      << "others cannot reach it by node7";
+}
+
+TEST_F(HttpAddressTest, AUrlOfTheTableGoesFirst) {
+  const std::string url = "https://files.lab:7448";
+  EXPECT_EQ(Address("http_listen = \"127.0.0.1:0\"\n", "http_address = \"" + url + "\"\n", {4321}),
+            url);
+}
+
+TEST_F(HttpAddressTest, AnAddressForOtherMachinesHasTheHostOfClients) {
+  const auto config =
+      Parse(std::string(kHere) +
+            "[cluster]\nregistry = \"file:/r\"\nnode = \"a\"\naddress = \"node7.lab\"\n");
+  ASSERT_TRUE(config.ok()) << config.status();
+  Config open = *config;
+  open.http_listen = *ParseListenList("0.0.0.0:0");
+  EXPECT_EQ(HttpAddress(open, std::vector<int>{7448}), "http://node7.lab:7448");
+  open.cluster->address = "[fd00::7]:7447";
+  EXPECT_EQ(HttpAddress(open, std::vector<int>{7448}), "http://[fd00::7]:7448");
+  open.cluster->address = "";
+  EXPECT_EQ(HttpAddress(open, std::vector<int>{7448}), "") << "nobody comes to 0.0.0.0";
+  open.tls_cert = "c.pem";
+  open.http_listen = *ParseListenList("10.0.0.7:0");
+  EXPECT_EQ(HttpAddress(open, std::vector<int>{7448}), "https://10.0.0.7:7448");
+}
+
+TEST_F(HttpAddressTest, AUrlThatIsNoneIsRefused) {
+  for (const char* bad : {"node7:7448", "ftp://node7", "https://", "https://node7/x",
+                          "https://me@node7", "https://node7:x", "https://unix:/x"}) {
+    EXPECT_THAT(ErrorOf(std::string("http_address = \"") + bad + "\"\n"),
+                HasSubstr("must be https://HOST:PORT"))
+        << bad;
+  }
+  EXPECT_THAT(ErrorOf("http_address = \"https://node7:7448\"\n"), HasSubstr("no http_listen"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "absl/strings/numbers.h"
@@ -97,6 +98,27 @@ std::optional<std::string> QuotaRule::AccountOf(std::string_view name) const {
     if (ToStd(wanted) != kUserInGlob && ToStd(wanted) != component) return std::nullopt;
   }
   return std::string(name.substr(0, name.size() - left.size() - 1));
+}
+
+absl::Status CheckWithinCells(absl::Span<const QuotaRule> rules,
+                              absl::Span<const std::string> cells) {
+  for (const QuotaRule& rule : rules) {
+    std::map<std::string, std::string> cell_of;  // by account: the first cell within it
+    for (const std::string& cell : cells) {
+      // The account that the cell lies in, if it does: that of a file of the cell's own name.
+      const std::optional<std::string> account = rule.AccountOf(cell);
+      if (!account.has_value()) continue;
+      const auto [other, is_new] = cell_of.try_emplace(*account, cell);
+      if (is_new) continue;
+      return absl::InvalidArgumentError(
+          StrCat(rule.source, ": [[quota]] directory = \"", rule.directory, "\": \"", *account,
+                 "\" has the cells \"", other->second, "\" and \"", cell,
+                 "\" of [cluster], and each cell's server counts its own files only: give each "
+                 "cell a table "
+                 "of its own, or set a quota of CephFS (ceph.quota.max_bytes)"));
+    }
+  }
+  return absl::OkStatus();
 }
 
 std::string QuotaRule::Label() const {

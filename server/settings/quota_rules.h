@@ -39,6 +39,11 @@ absl::StatusOr<QuotaRule> MakeQuotaRule(const Setting& table);
 // The rule as a table of the configuration.
 std::string Describe(const QuotaRule& rule);
 
+// Whether the files of each account lie in one cell of a cluster: each cell has its own server,
+// which counts its own files only. kInvalidArgument names the table and two cells of an account.
+absl::Status CheckWithinCells(absl::Span<const QuotaRule> rules,
+                              absl::Span<const std::string> cells);
+
 // Tables that no file counts to, as an earlier one takes all that they are for: one sentence for
 // each, with both sources.
 std::vector<std::string> FindUnreachable(absl::Span<const QuotaRule> rules);

@@ -10,6 +10,7 @@
 namespace h5mirror::server {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -68,6 +69,27 @@ TEST(QuotaRulesTest, WhatIsWrongIsNamedWithItsLine) {
   EXPECT_THAT(Refused("directory = \"runs\"\nhead_byte = \"5GiB\""),
               HasSubstr("did you mean \"head_bytes\"?"));
   EXPECT_THAT(Refused("directory = [\"a\", \"b\"]\nmax_files = 3"), HasSubstr("has one value"));
+}
+
+// The server of a cell knows nothing of the other cells' files.
+TEST(QuotaRulesTest, AnAccountLiesWithinACell) {
+  const auto check = [](const std::string& directory, const std::vector<std::string>& cells) {
+    return CheckWithinCells(std::vector<QuotaRule>{{.directory = directory, .source = "c.toml:7"}},
+                            cells);
+  };
+  EXPECT_TRUE(check("", {""}).ok());
+  EXPECT_TRUE(check("lab/anna", {"lab"}).ok()) << "a part of a cell";
+  EXPECT_TRUE(check("lab", {"lab", "home"}).ok()) << "a cell";
+  EXPECT_TRUE(check("lab", {"lab/x", "home"}).ok()) << "all of its files are in one cell";
+  EXPECT_TRUE(check("home/${user}", {"home"}).ok());
+  EXPECT_TRUE(check("home/${user}", {"home/anna", "home/bob/x"}).ok()) << "one cell for each";
+  const absl::Status all = check("", {"x", "y"});
+  EXPECT_TRUE(absl::IsInvalidArgument(all));
+  EXPECT_THAT(std::string(all.message()),
+              AllOf(HasSubstr("c.toml:7"), HasSubstr("\"x\" and \"y\""), HasSubstr("of its own")));
+  EXPECT_TRUE(absl::IsInvalidArgument(check("lab", {"lab/x", "lab/y"})));
+  EXPECT_THAT(std::string(check("home/${user}", {"home/anna/x", "home/anna/y"}).message()),
+              HasSubstr("\"home/anna\" has the cells"));
 }
 
 TEST(QuotaRulesTest, ATableBehindOneThatTakesAllItsFilesIsNamed) {

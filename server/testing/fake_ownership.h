@@ -11,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "cluster/claims.h"
 #include "server/cluster/ownership.h"
 
 namespace h5mirror::server {
@@ -59,6 +60,23 @@ class FakeOwnership final : public Ownership {
     const auto found = routes_.find(std::string(cell));
     return found == routes_.end() ? cluster::Route() : found->second;
   }
+  cluster::Route FindSent(std::string_view cell, uint64_t seen_epoch) override {
+    cluster::Route route = Find(cell);
+    if (route.epoch <= seen_epoch && route.kind == cluster::RouteKind::kRedirect) {
+      route.kind = cluster::RouteKind::kWait;
+    }
+    return route;
+  }
+  absl::StatusOr<std::map<std::string, cluster::Route>> RoutesBelow(
+      std::string_view directory) override {
+    absl::MutexLock lock(&mutex_);
+    std::map<std::string, cluster::Route> routes;
+    for (const auto& [cell, route] : routes_) {
+      if (cluster::Overlap(cell, directory)) routes[cell] = route;
+    }
+    return routes;
+  }
+  const std::string& node() override { return node_; }
   absl::Status Check(std::string_view, uint64_t) override {
     absl::MutexLock lock(&mutex_);
     return check_;
@@ -72,6 +90,7 @@ class FakeOwnership final : public Ownership {
   }
 
  private:
+  const std::string node_ = "a";
   mutable absl::Mutex mutex_;
   std::map<std::string, cluster::Route> routes_ ABSL_GUARDED_BY(mutex_);
   absl::Status check_ ABSL_GUARDED_BY(mutex_);

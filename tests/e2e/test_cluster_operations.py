@@ -198,6 +198,7 @@ def test_an_eviction_takes_a_living_server_only_by_force(trio):
     trio.await_event(asked, "server_fenced")
     trio.await_event(owner, "cell_taken_over", "x")
     trio.await_metric(asked, "fenced_total", 1)
+    trio.await_metric(asked, "evictions_total", 1)
     wait_until(lambda: trio.metric(owner, "takeovers_total") >= 1, "no takeover is counted", 30)
     assert 0 < trio.metric(owner, "takeover_seconds_total") < 120
     trio.servers[server].start()

@@ -98,8 +98,8 @@ ALLOWED = {
         "server/settings", "onion_store", "rpc", "proto", "base",
     },
     "server/http": {
-        "server/live", "server/services", "server/calls", "server/door", "server/state", "server/settings",
-        "onion_store", "rpc", "proto", "base",
+        "server/cluster", "server/live", "server/services", "server/calls", "server/door", "server/state",
+        "server/settings", "cluster", "onion_store", "rpc", "proto", "base",
     },
     # The daemon, which puts the folders together.
     "server": {"server/**", "archive", "ceph", "cluster", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},

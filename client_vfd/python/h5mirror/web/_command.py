@@ -39,7 +39,8 @@ def parser() -> argparse.ArgumentParser:
         epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--server", metavar="HOST[:PORT]",
                         help="the server, where workers read files; unix:PATH too (H5MIRROR_SERVER, then server in client.toml)")
-    parser.add_argument("--http", required=True, metavar="URL", help="its http_listen, as http://HOST:PORT")
+    parser.add_argument("--http", required=True, metavar="URL",
+                        help="its http_listen, as http://HOST:PORT; of a cluster URL|URL, as --server is HOST|HOST")
     parser.add_argument("--ca", metavar="FILE", help="PEM file with the certificate that signs the server's")
     parser.add_argument("--token", metavar="@FILE", help="whose rights the printed link gives")
     parser.add_argument("--read-token", metavar="@FILE", help="with fewer rights than --token, for processes that read files")
@@ -68,7 +69,7 @@ def main(arguments: list[str]) -> None:
     given = parser().parse_args(arguments)
     try:
         settings = Settings(
-            server=given.server or configured_server(), http=given.http.rstrip("/"), ca=None if given.ca is None else os.path.abspath(given.ca),
+            server=given.server or configured_server(), http=given.http, ca=None if given.ca is None else os.path.abspath(given.ca),
             token=_token("--token", given.token),
             read_token=_token("--read-token", given.read_token), listen=given.listen, port=given.port,
             host_names=tuple(given.host_name), is_https=given.https, workers=given.workers,

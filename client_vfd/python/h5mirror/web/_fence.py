@@ -5,7 +5,7 @@ Landlock also keeps it from the memory of the web process, and of other workers.
 
 As a program it puts another one behind the fence, for which it needs nothing but Python's own library:
 
-    _fence.py PARENT PORT always|if-possible SPOOL READABLE... -- PROGRAM ARGUMENT...
+    _fence.py PARENT PORTS always|if-possible SPOOL READABLE... -- PROGRAM ARGUMENT...
 
 SPOOL is a directory in which it may make files, or "".
 """
@@ -79,9 +79,14 @@ def always_readable() -> tuple[str, ...]:
     return *_SYSTEM, *_of_python()
 
 
-def close(readable: Iterable[str], port: int | None, spool: str = "") -> bool:
+def ports_of(text: str) -> tuple[int, ...]:
+    """Of an argument: numbers with a comma between them."""
+    return tuple(int(each) for each in text.split(",") if each)
+
+
+def close(readable: Iterable[str], ports: Iterable[int], spool: str = "") -> bool:
     """From here on this process opens no file but those below `readable` and what Python and the name service need, and
-    connects to no TCP port but `port`. It makes and changes files below `spool` alone.
+    connects to no TCP port but `ports`. It makes and changes files below `spool` alone.
 
     What is open stays open. Returns whether it is so: not where the kernel has no Landlock, nor where there is a second thread,
     which would keep what it can.
@@ -104,9 +109,8 @@ def close(readable: Iterable[str], port: int | None, spool: str = "") -> bool:
             _allow(ruleset, path, _READ_FILE | _WRITE_FILE)
         if spool:
             _allow(ruleset, spool, _IN_SPOOL | (_TRUNCATE if version >= 3 else 0))
-        for number in (port, _NAME_SERVICE) if version >= 4 else ():
-            if number is not None:
-                _add(ruleset, _NET_PORT, _Port(_CONNECT, number))
+        for number in (*ports, _NAME_SERVICE) if version >= 4 else ():
+            _add(ruleset, _NET_PORT, _Port(_CONNECT, number))
         _libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
         return bool(_libc.syscall(_RESTRICT_SELF, ctypes.c_int(ruleset), ctypes.c_uint32(0)) == 0)
     finally:
@@ -145,10 +149,10 @@ def _of_python() -> list[str]:
 
 def main() -> None:
     end = sys.argv.index("--")
-    parent, port, when, spool, *readable = sys.argv[1:end]
+    parent, ports, when, spool, *readable = sys.argv[1:end]
     limit(int(parent))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_SPOOLED_MAX, _SPOOLED_MAX))
-    if not close(readable, int(port) or None, spool) and when == "always":
+    if not close(readable, ports_of(ports), spool) and when == "always":
         sys.exit(NOT_FENCED)
     command = sys.argv[end + 1:]
     os.execv(command[0], command)

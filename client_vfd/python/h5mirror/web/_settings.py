@@ -89,9 +89,9 @@ class Settings:
     """Valid as a whole: check() has been called."""
 
     server: str
-    """Where workers read files: HOST[:PORT] or unix:PATH."""
+    """Where workers read files: HOST[:PORT] or unix:PATH; of a cluster several, with | between them."""
     http: str
-    """Where lists, states and bytes come from: the URL of the server's http_listen."""
+    """Where lists, states and bytes come from: the URL of the server's http_listen; of a cluster several, likewise."""
     ca: str | None = None
     token: str | None = field(default=None, repr=False)
     """Of the one who started the page, not "@FILE"."""
@@ -113,16 +113,13 @@ class Settings:
 
     def check(self) -> None:
         """ValueError: what is wrong, and what to give instead. OSError: the proxy's tokens cannot be looked for."""
-        parts = urlsplit(self.http)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
-            raise ValueError(f"--http {self.http!r}: must be http://HOST:PORT or https://HOST:PORT, of the server's http_listen; "
-                             "the page needs an http_listen on TCP, such as 127.0.0.1:7448, and none on a Unix socket")
+        self._check_http()
         try:
-            _ = self.server_port
+            _ = self.server_ports
         except ValueError:
             raise ValueError(f"--server {self.server!r}: must be HOST[:PORT] or unix:PATH") from None
         shared = "--shared" if self.proxy is None else "--proxy-user-header"
-        if self.is_shared and self.server.startswith("unix:"):
+        if self.is_shared and any(each.startswith("unix:") for each in self.servers):
             raise ValueError(f"{shared}: workers that come by a Unix socket may count as the user who started this; give --server "
                              "HOST:PORT")
         if self.is_shared and self.token is not None:
@@ -144,12 +141,32 @@ class Settings:
         if not 1 <= self.workers <= 64:
             raise ValueError(f"--workers {self.workers}: must be from 1 to 64")
 
+    def _check_http(self) -> None:
+        """ValueError."""
+        for url in self.https:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or parts.query or parts.username:
+                raise ValueError(f"--http {self.http!r}: must be http://HOST:PORT or https://HOST:PORT, of the server's "
+                                 "http_listen; the page needs an http_listen on TCP, such as 127.0.0.1:7448, and none on a Unix "
+                                 "socket")
+        if len({urlsplit(url).scheme for url in self.https}) > 1:
+            raise ValueError(f"--http {self.http!r}: all servers of a cluster must have http://, or all https://")
+
     @property
-    def server_port(self) -> int:
-        """Of `server`; 0: it is a Unix socket."""
-        if self.server.startswith("unix:"):
-            return 0
-        return urlsplit(f"//{self.server}").port or _PORT
+    def servers(self) -> tuple[str, ...]:
+        """Those of `server`."""
+        return tuple(each.strip() for each in self.server.split("|"))
+
+    @property
+    def https(self) -> tuple[str, ...]:
+        """Those of `http`."""
+        return tuple(each.strip().rstrip("/") for each in self.http.split("|"))
+
+    @property
+    def server_ports(self) -> tuple[int, ...]:
+        """Of `servers`; none of a Unix socket."""
+        ports = (urlsplit(f"//{each}").port or _PORT for each in self.servers if not each.startswith("unix:"))
+        return tuple(dict.fromkeys(ports))
 
     def tls(self) -> ssl.SSLContext | None:
         """Of the way to the server's HTTP. OSError: `ca` cannot be read."""

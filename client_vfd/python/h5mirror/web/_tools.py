@@ -100,13 +100,13 @@ class Tools:
         try:
             places = await asyncio.to_thread(_places, self._settings)
             token = session.reads if call.only_reads else session.token
-            server = _absolute(self._settings.server)
+            server = "|".join(map(_absolute, self._settings.servers))
             with (_program.command(server, self._settings.ca, token, _CONNECT_S) as (begin, more),
                   tempfile.TemporaryDirectory(prefix="h5mirror-spool-") as spool):
                 end = ["--"] if call.arguments else []  # A name may begin with '-'.
                 command = [str(each) for each in begin] + [call.verb, *call.flags, *end, *call.arguments]
                 fence = [sys.executable, "-I", "-S", str(Path(_fence.__file__).resolve()), str(os.getpid()),
-                         str(self._settings.server_port), "always" if call.reads_hdf5 else "if-possible", spool if call.spools else "", *places, "--"]
+                         ",".join(map(str, self._settings.server_ports)), "always" if call.reads_hdf5 else "if-possible", spool if call.spools else "", *places, "--"]
                 process = await asyncio.create_subprocess_exec(
                     *fence, *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
                     env={**environment(), **user(), "TMPDIR": spool}, start_new_session=True, **more)

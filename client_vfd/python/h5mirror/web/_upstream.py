@@ -1,4 +1,8 @@
-"""The way to the server's HTTP: each request carries the token of the visitor for whom it is."""
+"""The way to the server's HTTP: each request carries the token of the visitor for whom it is.
+
+In a cluster any server is asked, and sends the request on to the one that has the file. That is followed here, and not left to
+the HTTP library, as no library takes a token along to another address.
+"""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,11 +10,14 @@ from contextlib import asynccontextmanager
 import aiohttp
 from yarl import URL
 
-from ._settings import Settings
+from ._settings import Settings, is_loopback
 
 _CONNECT_S = 10.0
 # An event stream has a comment every 10 s.
 _SILENT_S = 30.0
+# A server sends on once. More come while a cell changes its server.
+_REDIRECTS_MAX = 4
+_REDIRECT = 307
 # Of a visitor's headers, those that go on to the server.
 _PASSED_ON = ("Range", "If-Match", "If-None-Match", "If-Range", "Last-Event-ID")
 
@@ -23,8 +30,8 @@ class Upstream:
     """Used by one event loop, and to be closed in it."""
 
     def __init__(self, settings: Settings) -> None:
-        self._server = settings.http
-        self._base = URL(settings.http)
+        # The one that answered last comes first.
+        self._bases = [URL(each) for each in settings.https]
         tls = settings.tls()
         self._client = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=True if tls is None else tls), cookie_jar=aiohttp.DummyCookieJar(),
@@ -35,17 +42,48 @@ class Upstream:
     async def get(self, token: str | None, path: str, query: str = "",
                   headers: dict[str, str] | None = None) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer to a GET; path and query as they stand in a request line. Unreachable."""
-        url = URL.build(scheme=self._base.scheme, authority=self._base.raw_authority, path=path, query_string=query, encoded=True)
         more = {name: value for name, value in (headers or {}).items() if name in _PASSED_ON}
         more["Accept-Encoding"] = "identity"  # It goes on as it comes.
         if token is not None:
             more["Authorization"] = f"Bearer {token}"
+        response = await self._first_answer(path, query, more)
+        server = str(response.url.origin())
         try:
-            async with self._client.get(url, headers=more, allow_redirects=False) as response:
+            async with response:
                 yield response
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise Unreachable(f"{self._server}: {str(error) or 'it does not answer'}; look whether h5mirrord runs there with "
-                              "http_listen, and give its address with --http") from None
+            raise _unreachable(server, error) from None
+
+    async def _first_answer(self, path: str, query: str, headers: dict[str, str]) -> aiohttp.ClientResponse:
+        """Of the first server that answers. Unreachable: none does."""
+        away: Unreachable | None = None
+        for base in list(self._bases):
+            try:
+                response = await self._followed(base, path, query, headers)
+            except Unreachable as failed:
+                away = away or failed
+                continue
+            if base in self._bases[1:]:
+                self._bases.remove(base)
+                self._bases.insert(0, base)
+            return response
+        assert away is not None
+        raise away
+
+    async def _followed(self, base: URL, path: str, query: str, headers: dict[str, str]) -> aiohttp.ClientResponse:
+        """What a server of the list answers, or the one to which it sends. Unreachable."""
+        url = URL.build(scheme=base.scheme, authority=base.raw_authority, path=path, query_string=query, encoded=True)
+        for _ in range(_REDIRECTS_MAX + 1):
+            try:
+                response = await self._client.get(url, headers=headers, allow_redirects=False)
+                if response.status != _REDIRECT:
+                    return response
+                await response.read()  # So that the connection serves again.
+            except (aiohttp.ClientError, TimeoutError) as error:
+                raise _unreachable(str(url.origin()), error) from None
+            named = response.headers.get("Location", "")
+            url = _next(url, named, has_token="Authorization" in headers)
+        raise Unreachable(f"{base.origin()}: the servers of the cluster send each other's callers in a circle; try again")
 
     async def status_of(self, token: str | None) -> tuple[int, str]:
         """What the server thinks of a token: the status of a list, and what it says. Unreachable."""
@@ -56,6 +94,27 @@ class Upstream:
 
     async def close(self) -> None:
         await self._client.close()
+
+
+def _unreachable(server: str, error: Exception) -> Unreachable:
+    return Unreachable(f"{server}: {str(error) or 'it does not answer'}; look whether h5mirrord runs there with http_listen, and "
+                       "give its address with --http")
+
+
+def _next(asked: URL, named: str, *, has_token: bool) -> URL:
+    """Where a redirect leads. Unreachable: a token must not go there, or it is none of a server of a cluster."""
+    try:
+        to = URL(named, encoded=True)
+        is_ours = to.is_absolute() and to.scheme == asked.scheme and to.raw_path == asked.raw_path and not to.raw_user
+        is_private = to.scheme == "https" or all(is_loopback(each.host or "") for each in (asked, to))
+    except ValueError:
+        is_ours = is_private = False
+    if not is_ours:
+        raise Unreachable(f"{asked.origin()}: it sends callers to {named!r}, which is no http_address of a server of a cluster")
+    if has_token and not is_private:
+        raise Unreachable(f"{to.origin()}: {asked.origin()} sends callers there, and a token goes to a named server only by https, "
+                          "or on this machine")
+    return to
 
 
 async def message_of(response: aiohttp.ClientResponse) -> str:

@@ -1,4 +1,4 @@
-"""A worker: `python -m h5mirror.web._worker DESCRIPTOR PARENT PORT READABLE...`, a process that reads HDF5 files for one session.
+"""A worker: `python -m h5mirror.web._worker DESCRIPTOR PARENT PORTS READABLE...`, a process that reads HDF5 files for one session.
 
 It gets frames by a socket: first who it is for, then a request at a time. Nothing else of the web process comes in.
 """
@@ -13,10 +13,10 @@ from ._refused import Refused
 
 
 def main() -> None:
-    descriptor, parent, port, *readable = sys.argv[1:]
+    descriptor, parent, ports, *readable = sys.argv[1:]
     link = socket.socket(fileno=int(descriptor))
     _fence.limit(int(parent))
-    is_fenced = _fence.close(readable, int(port) or None)
+    is_fenced = _fence.close(readable, _fence.ports_of(ports))
     from ._contents import Contents  # Behind the fence, as h5grove may start threads.
     _send(link, {"ready": True, "is_fenced": is_fenced})
     started = _receive(link)

@@ -94,7 +94,7 @@ class _Worker:
             with its:
                 process = await asyncio.create_subprocess_exec(
                     sys.executable, "-P", "-m", f"{__package__}._worker", str(its.fileno()), str(os.getpid()),
-                    str(settings.server_port), *readable(settings),
+                    ",".join(map(str, settings.server_ports)), *readable(settings),
                     stdin=asyncio.subprocess.DEVNULL, pass_fds=(its.fileno(),), env=environment(), cwd="/",
                     start_new_session=True)  # Ctrl-C is for the web process, which ends it.
         except OSError as error:

@@ -1,0 +1,189 @@
+"""Three servers on one root with two cells, asked by HTTP: any of them is, and the one that has the file answers."""
+
+import json
+import signal
+import urllib.error
+import urllib.request
+from urllib.parse import urlsplit
+
+import pytest
+
+from harness.fits import Fits, installed  # noqa: F401
+from harness.process import wait_until
+from harness.web import WebPage
+
+import test_cluster_operations
+
+NAMES = ("x/one.h5", "x/two.h5", "y/three.h5")
+WRITE = """
+    os.makedirs("x", exist_ok=True); os.makedirs("y", exist_ok=True)
+    for name in ("x/one.h5", "x/two.h5", "y/three.h5"):
+        for n in (1, 2):
+            with h5py.File(name, "w" if n == 1 else "a", driver="h5mirror", config=CONFIG) as f:
+                f.require_dataset("d", (100, 100), "f8")[:] = n
+"""
+
+
+class Trio(test_cluster_operations.Trio):
+    """Servers `a`, `b` and `c` with HTTP; no two cells have one server."""
+
+    def __init__(self, directory, tokens=None):
+        self._tokens = {} if tokens is None else {"tokens_file": tokens}
+        super().__init__(directory)
+        self.owner_x = self.owner("x")
+        self.owner_y = next(node for node in "abc" if node != self.owner_x)
+        if self.owner("y") != self.owner_y:
+            self.cli("cluster", "move", "y", self.owner_y).ok()
+            wait_until(lambda: self.owner("y") == self.owner_y, "y does not move", 60)
+        self.third = self.other_than(self.owner_x, self.owner_y)
+        for node in "abc":
+            for cell in ("x", "y"):
+                wait_until(lambda: self.ask(node, f"/v1/files?directory={cell}")[0] != 503, f"{node} does not know {cell}", 60)
+
+    def _options(self, node) -> dict:
+        return {**super()._options(node), "http_listen": "127.0.0.1:0", **self._tokens}
+
+    def base(self, node: str) -> str:
+        return f"http://127.0.0.1:{self.servers[node].http_port}"
+
+    def ask(self, node: str, path: str, **headers: str):
+        """Status, body and headers, without following."""
+        return _ask(self.base(node) + path, **headers)
+
+    def follow(self, node: str, path: str, **headers: str):
+        """The same, of the server that has the file."""
+        url = self.base(node) + path
+        for _ in range(4):
+            status, body, answered = _ask(url, **headers)
+            if status != 307:
+                return status, body, answered
+            url = answered["Location"]
+        raise AssertionError(f"too many redirects, the last one to {url}")
+
+    def names(self, node: str, query: str = "") -> list:
+        """Of all pages, as a client of HTTP gets them: each by the server that was asked first."""
+        found, token = [], ""
+        while True:
+            status, body, _ = self.follow(node, f"/v1/files?{query}page_token={token}")
+            assert status == 200, body
+            page = json.loads(body)
+            found += [each["name"] for each in page["files"]]
+            token = page["next_page_token"]
+            if not token:
+                return found
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+def _ask(url: str, **headers: str):
+    request = urllib.request.Request(url, headers={key.replace("_", "-"): value for key, value in headers.items()})
+    try:
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=60) as answer:
+            return answer.status, answer.read(), answer.headers
+    except urllib.error.HTTPError as error:
+        return error.code, error.read(), error.headers
+
+
+@pytest.fixture
+def fits(tmp_path, installed):  # noqa: F811
+    """With what a program has written, through any server."""
+    trio = Trio(tmp_path)
+    try:
+        trio.site.server = trio.servers[trio.third]
+        fits = Fits(trio.site, installed)
+        fits.trio = trio
+        fits.py(WRITE)
+        for name in NAMES:
+            trio.site.settle(name)
+        yield fits
+    finally:
+        trio.close()
+
+
+def test_any_server_leads_to_a_file(fits):
+    trio = fits.trio
+    status, body, headers = trio.ask(trio.third, "/f/x/one.h5@1", Range="bytes=0-7")
+    assert status == 307 and json.loads(body)["error"]["code"] == "UNAVAILABLE"
+    to = urlsplit(headers["Location"])
+    assert f"{to.scheme}://{to.netloc}" == trio.base(trio.owner_x) and to.path == "/f/x/one.h5@1"
+    for node in "abc":
+        status, body, headers = trio.follow(node, "/f/x/one.h5@1", Range="bytes=0-7")
+        assert (status, body) == (206, b"\x89HDF\r\n\x1a\n") and headers["H5mirror-Version"] == "1"
+        assert json.loads(trio.follow(node, "/v1/files/y/three.h5")[1])["newest_version"]["version"] == "2"
+        assert len(json.loads(trio.follow(node, "/v1/files/y/three.h5/versions")[1])["versions"]) == 2
+        assert trio.names(node) == list(NAMES)
+        assert trio.names(node, "page_size=1&") == list(NAMES)
+        assert trio.names(node, "details=true&") == list(NAMES)
+        assert trio.names(node, "directory=y&") == ["y/three.h5"]
+        assert trio.names(node, "match=*/t*&") == ["x/two.h5", "y/three.h5"]
+        assert trio.follow(node, "/f/x/none.h5")[0] == 404
+
+
+def test_a_file_is_found_again_after_a_takeover(fits):
+    """Its server is killed. Another one takes the cell, and the third one leads there; a version keeps its tag."""
+    trio = fits.trio
+    tag = trio.follow(trio.third, "/f/x/one.h5@1")[2]["ETag"]
+    trio.servers[trio.owner_x].kill9()
+
+    def is_back() -> bool:
+        status, body, headers = trio.ask(trio.third, "/f/x/one.h5@1", If_Match=tag)
+        if status == 503:
+            assert headers["Retry-After"], body
+        if status == 307 and headers["Location"].startswith(trio.base(trio.owner_x)):
+            return False  # It does not know of the loss yet.
+        return status == 200 or (status == 307 and _ask(headers["Location"], If_Match=tag)[0] == 200)
+
+    wait_until(is_back, "nobody serves the file", 90)
+    for node in {trio.third, trio.owner_y}:
+        status, _, headers = trio.follow(node, "/f/x/one.h5@1", If_None_Match=tag)
+        assert status == 304 and headers["ETag"] == tag
+        assert trio.names(node) == list(NAMES)
+
+
+def test_a_stream_of_events_ends_with_its_server(fits):
+    """Where a cell moves, its streams end, and the client is sent to the next server when it comes back."""
+    trio = fits.trio
+    request = urllib.request.Request(trio.base(trio.owner_x) + "/v1/files/x/one.h5/events")
+    with urllib.request.urlopen(request, timeout=60) as stream:
+        assert stream.readline() == b"event: state\n"
+        place = stream.readline().decode().removeprefix("id: ").strip()
+        trio.cli("cluster", "move", "x", trio.third).ok()
+        try:
+            while stream.readline():
+                continue
+        except OSError:
+            pass  # It has no end of its own: the connection does.
+    wait_until(lambda: trio.ask(trio.owner_x, "/v1/files/x/one.h5")[0] == 307, "it does not know the next server", 60)
+    status, _, headers = trio.ask(trio.owner_x, "/v1/files/x/one.h5/events")
+    assert status == 307 and headers["Location"].startswith(trio.base(trio.third))
+    again = urllib.request.Request(headers["Location"], headers={"Last-Event-ID": place})
+    with urllib.request.urlopen(again, timeout=60) as stream:
+        assert stream.readline() == b"event: state\n"
+
+
+def test_a_page_shows_the_files_of_all_servers(fits):
+    trio = fits.trio
+    http = "|".join(trio.base(node) for node in "abc")
+    server = "|".join(trio.servers[node].address for node in "abc")
+    page = WebPage(fits, "--server", server, "--http", http)
+    visitor = page.visitor()
+    files = visitor.json("/api/files?details=true")
+    while files["next_page_token"]:
+        more = visitor.json(visitor.address("/api/files", details="true", page_token=files["next_page_token"]))
+        files = {"files": files["files"] + more["files"], "next_page_token": more["next_page_token"]}
+    assert [each["name"] for each in files["files"]] == list(NAMES)
+    for name in NAMES:
+        assert visitor.json(f"/api/files/{name}")["newest_version"]["version"] == "2"
+        assert visitor.ask(f"/api/bytes/{name}@1", Range="bytes=0-3") == (206, b"\x89HDF")
+        status, body = visitor.look("data", name, "/d", version=1, selection="0,0:2", format="json")
+        assert (status, json.loads(body)) == (200, [1, 1]), body
+        assert visitor.json(visitor.address("/api/diff", file=name, old=1, new=2))["changes"]
+    # The page goes on when a server is lost, also the one that it asks first.
+    trio.servers[trio.owner_x].process.signal(signal.SIGKILL)
+    trio.servers[trio.owner_x].process.wait(30)
+    wait_until(lambda: visitor.ask("/api/files/x/one.h5")[0] == 200, "the page does not find the file again", 90)
+    status, body = visitor.look("data", "x/one.h5", "/d", version=2, selection="0,0:2", format="json")
+    assert (status, json.loads(body)) == (200, [2, 2]), body
