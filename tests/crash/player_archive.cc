@@ -45,7 +45,11 @@ void Player::RunArchive(const std::string& file, const ArchiveRequest& request, 
 
 void Player::RandomArchive(const std::string& file) {
   if (!files_.contains(file) || !files_.at(file)->GetVersion(0).ok()) return;
-  Archive(file, Random(2) ? INT_MAX : static_cast<int>(Random(12)));
+  if (Random(3) == 0) {
+    ArchiveCopy(file, Random(2) ? INT_MAX : static_cast<int>(Random(24)));
+  } else {
+    Archive(file, Random(2) ? INT_MAX : static_cast<int>(Random(12)));
+  }
 }
 
 }  // namespace h5mirror::store
