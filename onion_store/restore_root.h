@@ -22,7 +22,7 @@ namespace h5mirror::store {
 struct RestorableFile {
   FileId file_id{};
   std::string name;         // that it gets; differs from its own, where another file has that
-  std::string directory;    // of the copy, in the archive
+  std::string prefix;       // of the names of the objects of the copy
   absl::Time time;          // when the copy was made
   absl::Time version_time;  // when the version that it shows was made
   VersionNumber version = 0;

@@ -133,7 +133,7 @@ TEST_F(ArchiveCopyTest, ManyCopiesOfChangesMakeTheNewestVersion) {
   for (int i = 0; i < 20; ++i) {
     Write(1, 1);
     EXPECT_EQ(Archive(kCopy).copied_version, 3 + i);
-    EXPECT_THAT(Names("/list"), SizeIs(1)) << "of older copies there is no list";
+    EXPECT_THAT(Names("-list"), SizeIs(1)) << "of older copies there is no list";
   }
   EXPECT_LT(BytesPut(), 3 * first);
   Must(Restore());
@@ -255,7 +255,7 @@ TEST_F(ArchiveCopyTest, EachBrokenOffCopyLeavesTheLastOne) {
     ASSERT_LT(failing, 100);
   }
   Archive(kCopy);
-  EXPECT_THAT(Names("/list"), SizeIs(1));
+  EXPECT_THAT(Names("-list"), SizeIs(1));
 }
 
 TEST_F(ArchiveCopyTest, WhatIsDamagedIsNamedAndNotRestored) {
@@ -357,20 +357,20 @@ TEST_F(ArchiveCopyTest, AFileThatIsPurgedHasNoCopy) {
 TEST(ArchivedCopyFormatTest, ListsAndPartsThatCannotBeAreRefused) {
   FileCopy copy;
   copy.file_id[0] = 7;
-  copy.directory = NewCopyDirectory(copy.file_id, 5);
+  copy.prefix = NewCopyPrefix(copy.file_id, 5);
   copy.name = "x.h5";
   copy.page_size_bytes = 4096;
   copy.versions = 1;
   copy.index_bytes = 1024;
-  copy.index.directory = copy.directory;
+  copy.index.prefix = copy.prefix;
   copy.index.parts = {{100, 1}};
   CopyLayer all = copy.index;
   copy.heads = {{1, 1, 1, 100, {all}}};
-  EXPECT_EQ(*DecodeCopyList(copy.directory, EncodeCopyList(copy)), copy);
+  EXPECT_EQ(*DecodeCopyList(copy.prefix, EncodeCopyList(copy)), copy);
   const auto refuses = [&](auto change) {
     FileCopy wrong = copy;
     change(wrong);
-    return absl::IsDataLoss(DecodeCopyList(copy.directory, EncodeCopyList(wrong)).status());
+    return absl::IsDataLoss(DecodeCopyList(copy.prefix, EncodeCopyList(wrong)).status());
   };
   EXPECT_TRUE(refuses([](FileCopy& wrong) { wrong.name = "../x.h5"; }));
   EXPECT_TRUE(refuses([](FileCopy& wrong) { wrong.name = "x.h5m/.h5m"; }));
@@ -384,7 +384,7 @@ TEST(ArchivedCopyFormatTest, ListsAndPartsThatCannotBeAreRefused) {
   EXPECT_TRUE(refuses([](FileCopy& wrong) { wrong.index.parts[0].length = UINT64_MAX; }));
   EXPECT_TRUE(refuses([](FileCopy& wrong) {
     FileId other{};
-    wrong.index.directory = NewCopyDirectory(other, 1);
+    wrong.index.prefix = NewCopyPrefix(other, 1);
   }));
   const FileId id = copy.file_id;
   const auto refuses_part = [&](const Part& part) {

@@ -144,8 +144,9 @@ struct ArchivedSegment {
 
 // The one row of table `archived_copy`: the newest whole copy of the file in an archive.
 struct ArchivedCopyRow {
-  // Of its objects: "files/FILEID/copy-NUMBER-RANDOM"; empty: one was begun, and none is whole yet.
-  std::string directory;
+  // Its objects' names begin so: "files/FILEID/copy-NUMBER-RANDOM"; empty: one was begun, and none
+  // is whole yet.
+  std::string prefix;
   std::string shows;  // what it was made of, to see whether another one would be the same
   bool operator==(const ArchivedCopyRow&) const = default;
 };
@@ -155,7 +156,7 @@ struct RestoredState {
   VersionNumber version = 0;
   // True: the rows of `archived` stay. False: the segments lie on the disk, and the rows go.
   bool keeps_archived = false;
-  std::string copy_directory;  // of ArchivedCopyRow; empty: it has none any more
+  std::string copy_prefix;  // of ArchivedCopyRow; empty: it has none any more
 };
 
 // The beginning of a generation.

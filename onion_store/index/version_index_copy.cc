@@ -18,7 +18,7 @@ namespace {
 // Made with the first copy.
 constexpr char kArchivedCopy[] = R"sql(
 CREATE TABLE IF NOT EXISTS archived_copy (
-  id INTEGER PRIMARY KEY CHECK (id = 1), directory TEXT NOT NULL, shows TEXT NOT NULL);
+  id INTEGER PRIMARY KEY CHECK (id = 1), prefix TEXT NOT NULL, shows TEXT NOT NULL);
 )sql";
 
 // Of SQLite, at a time: others wait for the index so long.
@@ -144,13 +144,13 @@ absl::StatusOr<std::optional<ArchivedCopyRow>> VersionIndex::FindCopy() {
   H5M_RETURN_IF_ERROR(OpenAgain());
   H5M_ASSIGN_OR_RETURN(const bool there, HasTable(*database_, "archived_copy"));
   if (!there) return std::nullopt;
-  SqliteQuery query(*database_, "SELECT directory, shows FROM archived_copy WHERE id = 1");
+  SqliteQuery query(*database_, "SELECT prefix, shows FROM archived_copy WHERE id = 1");
   if (!query.Next()) {
     H5M_RETURN_IF_ERROR(query.status());
     return std::nullopt;
   }
   ArchivedCopyRow row{query.Bytes(0), query.Bytes(1)};
-  if (!row.directory.empty() && !CheckObjectName(row.directory).ok()) {
+  if (!row.prefix.empty() && !CheckObjectName(row.prefix).ok()) {
     return query.Damaged("its copy in the archive has a name that cannot be");
   }
   return row;
@@ -161,7 +161,7 @@ absl::Status VersionIndex::PutCopy(const ArchivedCopyRow& row) {
     H5M_RETURN_IF_ERROR(database_->Execute(kArchivedCopy));
     H5M_RETURN_IF_ERROR(NeedFormat(kFormatArchived));
     SqliteQuery query(*database_, "INSERT OR REPLACE INTO archived_copy VALUES (1,?,?)");
-    return query.Bind(row.directory).Bind(row.shows).Run();
+    return query.Bind(row.prefix).Bind(row.shows).Run();
   });
 }
 
@@ -238,10 +238,10 @@ absl::Status VersionIndex::GoBackTo(const RestoredState& state) {
     }
     lacks_archived_ = false;
     H5M_RETURN_IF_ERROR(database_->Execute("DROP TABLE IF EXISTS archived_copy"));
-    if (!state.copy_directory.empty()) {
+    if (!state.copy_prefix.empty()) {
       H5M_RETURN_IF_ERROR(database_->Execute(kArchivedCopy));
       SqliteQuery query(*database_, "INSERT INTO archived_copy VALUES (1,?,'')");
-      H5M_RETURN_IF_ERROR(query.Bind(state.copy_directory).Run());
+      H5M_RETURN_IF_ERROR(query.Bind(state.copy_prefix).Run());
     }
     return PutFileRow(AtRest(row, version.info, last));
   });

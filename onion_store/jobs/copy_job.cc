@@ -39,11 +39,10 @@ bool IsWorn(absl::Span<const CopyLayer> layers) {
 
 // Whether a layer has the part `name`.
 bool Names(const CopyLayer& layer, const std::string& name) {
-  constexpr std::string_view kData = "/data-";
-  if (!name.starts_with(StrCat(layer.directory, kData))) return false;
+  constexpr std::string_view kData = "-data-";
+  if (!name.starts_with(StrCat(layer.prefix, kData))) return false;
   uint64_t number = 0;
-  const std::string_view digits =
-      std::string_view(name).substr(layer.directory.size() + kData.size());
+  const std::string_view digits = std::string_view(name).substr(layer.prefix.size() + kData.size());
   return absl::SimpleAtoi(ToAbsl(digits), &number) && number >= layer.first &&
          number - layer.first < layer.parts.size();
 }
@@ -64,7 +63,7 @@ absl::StatusOr<bool> CopyJob::Plan(bool always) {
   H5M_ASSIGN_OR_RETURN(const std::string rows, index_.Shows());
   H5M_ASSIGN_OR_RETURN(const FileInfo info, file_.Info());
   shows_ = StrCat("version ", version_, " of ", rows, ", owner ", info.owner, ", ", files_.name());
-  if (!always && row && !row->directory.empty() && row->shows == shows_) return false;
+  if (!always && row && !row->prefix.empty() && row->shows == shows_) return false;
   row_ = row.value_or(ArchivedCopyRow());
   // Before anything is put: what purges the file then looks for objects of copies.
   if (!row) H5M_RETURN_IF_ERROR(index_.PutCopy(row_));
@@ -114,10 +113,10 @@ absl::Status CopyJob::OfDisk(absl::Status status) {
 
 absl::Status CopyJob::Begin() {
   uint64_t number = static_cast<uint64_t>(std::max<int64_t>(0, absl::GetCurrentTimeNanos()));
-  if (!row_.directory.empty()) {
-    H5M_ASSIGN_OR_RETURN(const uint64_t last, NumberOfCopy(row_.directory));
+  if (!row_.prefix.empty()) {
+    H5M_ASSIGN_OR_RETURN(const uint64_t last, NumberOfCopy(row_.prefix));
     number = std::max(number, last + 1);
-    auto list = GetCopyList(store_, row_.directory);
+    auto list = GetCopyList(store_, row_.prefix);
     // One that is lost is made anew from the beginning.
     const bool is_lost = absl::IsNotFound(list.status()) || absl::IsDataLoss(list.status());
     if (!list.ok() && !is_lost) return list.status();
@@ -127,7 +126,7 @@ absl::Status CopyJob::Begin() {
   heads_.clear();
   next_part_ = 0;
   copy_.file_id = files_.file_id();
-  copy_.directory = NewCopyDirectory(files_.file_id(), number);
+  copy_.prefix = NewCopyPrefix(files_.file_id(), number);
   copy_.name = files_.name();
   copy_.time = absl::Now();
   copy_.page_size_bytes = files_.page_size_bytes();
@@ -247,7 +246,7 @@ absl::StatusOr<std::unique_ptr<LayerBytes>> CopyJob::BytesOver(const CopyHead& l
 
 CopyLayer CopyJob::NewLayer() const {
   CopyLayer layer;
-  layer.directory = copy_.directory;
+  layer.prefix = copy_.prefix;
   layer.first = next_part_;
   return layer;
 }
@@ -332,8 +331,8 @@ absl::Status CopyJob::PutList() {
                                                kCopyListBytesMax));
   }
   // Read back as a restore will read it.
-  H5M_ASSIGN_OR_RETURN(const FileCopy same, DecodeCopyList(copy_.directory, list));
-  H5M_RETURN_IF_ERROR(PutChecked(CopyListName(copy_.directory), list));
+  H5M_ASSIGN_OR_RETURN(const FileCopy same, DecodeCopyList(copy_.prefix, list));
+  H5M_RETURN_IF_ERROR(PutChecked(CopyListName(copy_.prefix), list));
   phase_ = Phase::kRow;
   return absl::OkStatus();
 }
@@ -341,7 +340,7 @@ absl::Status CopyJob::PutList() {
 absl::Status CopyJob::CommitRow() {
   WorkTurn turn(&file_.work_lock());
   H5M_RETURN_IF_ERROR(file_.dead());
-  row_ = {copy_.directory, shows_};
+  row_ = {copy_.prefix, shows_};
   H5M_RETURN_IF_ERROR(OfDisk(index_.PutCopy(row_)));
   is_whole_ = true;
   phase_ = Phase::kSweepLists;
@@ -349,11 +348,11 @@ absl::Status CopyJob::CommitRow() {
 }
 
 bool CopyJob::IsNeeded(const std::string& name) const {
-  if (copy_.directory.empty()) return false;
+  if (copy_.prefix.empty()) return false;
   if (phase_ == Phase::kSweepLists) {
-    return !name.ends_with("/list") || name == CopyListName(copy_.directory);
+    return !name.ends_with("-list") || name == CopyListName(copy_.prefix);
   }
-  if (name.starts_with(copy_.directory)) return true;
+  if (name.starts_with(copy_.prefix)) return true;
   for (const CopyHead& head : copy_.heads) {
     for (const CopyLayer& layer : head.layers) {
       if (Names(layer, name)) return true;
@@ -378,7 +377,7 @@ absl::Status CopyJob::Sweep(Phase next) {
   H5M_ASSIGN_OR_RETURN(const ObjectPage page, store_.List(CopyPrefix(files_.file_id()), list_next_,
                                                           kListAtOnce, ObjectCache::kGetTimeout));
   for (const ObjectInfo& object : page.objects) {
-    const bool is_list = object.name.ends_with("/list");
+    const bool is_list = object.name.ends_with("-list");
     const bool goes = forgets_ ? is_list || phase_ == Phase::kSweepParts : !IsNeeded(object.name);
     if (goes) doomed_.push_back(object.name);
   }

@@ -98,7 +98,7 @@ absl::Status FileRestore::GetIndex(const FileCopy& copy, std::vector<ArchivedSeg
     H5M_RETURN_IF_ERROR(GetLayer(copy.file_id, copy.index, copy.index_bytes, *file, &written));
     H5M_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
     if (size != copy.index_bytes) {
-      return absl::DataLossError(StrCat(copy.directory, ": its index has ", size,
+      return absl::DataLossError(StrCat(copy.prefix, ": its index has ", size,
                                         " bytes, and should have ", copy.index_bytes));
     }
     H5M_RETURN_IF_ERROR(file->Sync());
@@ -111,7 +111,7 @@ absl::Status FileRestore::PrepareIndex(const FileCopy& copy,
   H5M_ASSIGN_OR_RETURN(const auto index, VersionIndex::Open(vfs_, tree_, aside_));
   H5M_ASSIGN_OR_RETURN(const std::vector<std::string> faults, index->CheckWhole());
   if (!faults.empty()) {
-    return absl::DataLossError(StrCat(copy.directory, ": its index is damaged: ", faults.front()));
+    return absl::DataLossError(StrCat(copy.prefix, ": its index is damaged: ", faults.front()));
   }
   H5M_ASSIGN_OR_RETURN(const FileRow row, index->ReadFileRow());
   H5M_ASSIGN_OR_RETURN(const VersionRow newest, index->GetVersion(copy.newest().version));
@@ -120,15 +120,15 @@ absl::Status FileRestore::PrepareIndex(const FileCopy& copy,
                        newest.info.generation == copy.newest().generation &&
                        newest.info.size_bytes == copy.newest().size_bytes;
   if (!is_same) {
-    return absl::DataLossError(StrCat(copy.directory, ": its index is of another copy"));
+    return absl::DataLossError(StrCat(copy.prefix, ": its index is of another copy"));
   }
   if (!options_.keep_archived) {
     H5M_ASSIGN_OR_RETURN(*segments, index->ListArchived());
     std::erase_if(*segments,
                   [](const auto& each) { return each.state != ArchiveState::kArchived; });
   }
-  H5M_RETURN_IF_ERROR(index->GoBackTo({copy.newest().version, options_.keep_archived,
-                                       options_.keep_archived ? copy.directory : ""}));
+  H5M_RETURN_IF_ERROR(index->GoBackTo(
+      {copy.newest().version, options_.keep_archived, options_.keep_archived ? copy.prefix : ""}));
   return index->Checkpoint();
 }
 

@@ -16,19 +16,19 @@ namespace h5mirror::store {
 namespace {
 
 constexpr std::string_view kFiles = "files/";
-constexpr std::string_view kList = "/list";
+constexpr std::string_view kList = "-list";
 constexpr size_t kShownDigits = 8;
 
-// The directories of whole copies, by file and number.
+// The prefixes of whole copies, by file and number.
 using Copies = std::map<FileId, std::map<uint64_t, std::string>>;
 
 void Note(const std::string& name, Copies* copies) {
   if (!name.ends_with(kList)) return;
-  const std::string directory = name.substr(0, name.size() - kList.size());
-  const auto number = NumberOfCopy(directory);
-  const auto id = ParseHex16(directory.substr(kFiles.size(), 32));
-  if (number.ok() && id.ok() && directory.starts_with(CopyPrefix(*id))) {
-    (*copies)[*id][*number] = directory;
+  const std::string prefix = name.substr(0, name.size() - kList.size());
+  const auto number = NumberOfCopy(prefix);
+  const auto id = ParseHex16(prefix.substr(kFiles.size(), 32));
+  if (number.ok() && id.ok() && prefix.starts_with(CopyPrefix(*id))) {
+    (*copies)[*id][*number] = prefix;
   }
 }
 
@@ -48,7 +48,7 @@ RestorableFile Described(const FileCopy& copy) {
   RestorableFile file;
   file.file_id = copy.file_id;
   file.name = copy.name;
-  file.directory = copy.directory;
+  file.prefix = copy.prefix;
   file.time = copy.time;
   file.version_time = copy.version_time;
   file.version = copy.newest().version;
@@ -63,9 +63,9 @@ RestorableFile Described(const FileCopy& copy) {
 
 // The newest copy whose list can be read.
 absl::StatusOr<RestorableFile> NewestOf(ObjectStore& archive, const FileId& id,
-                                        const std::map<uint64_t, std::string>& directories) {
+                                        const std::map<uint64_t, std::string>& prefixes) {
   RestorableFile file;
-  for (auto each = directories.rbegin(); each != directories.rend(); ++each) {
+  for (auto each = prefixes.rbegin(); each != prefixes.rend(); ++each) {
     const auto copy = GetCopyList(archive, each->second);
     if (copy.ok()) return Described(*copy);
     const bool is_lost = absl::IsDataLoss(copy.status()) || absl::IsNotFound(copy.status());
@@ -95,8 +95,8 @@ void MakeNamesDiffer(std::vector<RestorableFile>* files) {
 absl::StatusOr<std::vector<RestorableFile>> ListRestorable(ObjectStore& archive) {
   H5M_ASSIGN_OR_RETURN(const Copies copies, FindCopies(archive));
   std::vector<RestorableFile> files;
-  for (const auto& [id, directories] : copies) {
-    H5M_ASSIGN_OR_RETURN(RestorableFile file, NewestOf(archive, id, directories));
+  for (const auto& [id, prefixes] : copies) {
+    H5M_ASSIGN_OR_RETURN(RestorableFile file, NewestOf(archive, id, prefixes));
     files.push_back(std::move(file));
   }
   MakeNamesDiffer(&files);

@@ -82,10 +82,10 @@ class RootRestoreImpl final : public RootRestore {
     H5M_RETURN_IF_ERROR(file.status);
     H5M_ASSIGN_OR_RETURN(const bool is_done, tree_->Exists(StrCat(file.name, ".h5m/index")));
     if (is_done) return false;
-    auto copy = GetCopyList(archive, file.directory);
+    auto copy = GetCopyList(archive, file.prefix);
     if (absl::IsNotFound(copy.status())) {
       return absl::UnavailableError(
-          StrCat(file.directory, ": the copy has gone since it was listed: try again"));
+          StrCat(file.prefix, ": the copy has gone since it was listed: try again"));
     }
     H5M_RETURN_IF_ERROR(copy.status());
     const absl::Status made = tree_->MakeDirectory(kAside, 0700);

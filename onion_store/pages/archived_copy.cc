@@ -64,9 +64,8 @@ absl::StatusOr<const Json*> ListIn(const Json& json, const char* key, size_t cou
 Json ToJson(const CopyLayer& layer) {
   Json parts = Json::array();
   for (const PartObject& part : layer.parts) parts.push_back({part.length, part.crc32c});
-  return {{"from", layer.from},     {"from_cut", layer.from_cut},
-          {"weight", layer.weight}, {"directory", layer.directory},
-          {"first", layer.first},   {"parts", std::move(parts)}};
+  return {{"from", layer.from},     {"from_cut", layer.from_cut}, {"weight", layer.weight},
+          {"prefix", layer.prefix}, {"first", layer.first},       {"parts", std::move(parts)}};
 }
 
 absl::StatusOr<PartObject> PartOf(const Json& json) {
@@ -85,13 +84,13 @@ absl::StatusOr<CopyLayer> LayerOf(const FileId& file_id, const Json& json) {
   H5M_ASSIGN_OR_RETURN(layer.from, NumberIn(json, "from", 0, INT64_MAX));
   H5M_ASSIGN_OR_RETURN(layer.from_cut, NumberIn(json, "from_cut", 0, INT64_MAX));
   H5M_ASSIGN_OR_RETURN(layer.weight, NumberIn(json, "weight", 1, INT64_MAX / 2));
-  H5M_ASSIGN_OR_RETURN(layer.directory, TextIn(json, "directory"));
+  H5M_ASSIGN_OR_RETURN(layer.prefix, TextIn(json, "prefix"));
   H5M_ASSIGN_OR_RETURN(layer.first, NumberIn(json, "first", 0, INT32_MAX));
   // Else one file could take bytes of another one.
-  if (!layer.directory.starts_with(CopyPrefix(file_id))) {
+  if (!layer.prefix.starts_with(CopyPrefix(file_id))) {
     return Wrong("it names a copy of another file");
   }
-  H5M_RETURN_IF_ERROR(NumberOfCopy(layer.directory).status());
+  H5M_RETURN_IF_ERROR(NumberOfCopy(layer.prefix).status());
   H5M_ASSIGN_OR_RETURN(const Json* parts, ListIn(json, "parts", INT32_MAX));
   layer.parts.reserve(parts->size());
   for (const Json& each : *parts) {
@@ -137,13 +136,13 @@ absl::Status NamesOf(const Json& json, FileCopy* copy) {
   return is_sane ? absl::OkStatus() : Wrong("it has a name or an owner that cannot be");
 }
 
-absl::StatusOr<FileCopy> CopyOf(std::string_view directory, const Json& json) {
+absl::StatusOr<FileCopy> CopyOf(std::string_view prefix, const Json& json) {
   FileCopy copy;
-  copy.directory = std::string(directory);
+  copy.prefix = std::string(prefix);
   H5M_RETURN_IF_ERROR(NumberIn(json, "format", kFormat, kFormat).status());
   H5M_ASSIGN_OR_RETURN(const std::string id, TextIn(json, "file_id"));
   const auto file_id = ParseHex16(id);
-  if (!file_id.ok() || !copy.directory.starts_with(CopyPrefix(*file_id))) {
+  if (!file_id.ok() || !copy.prefix.starts_with(CopyPrefix(*file_id))) {
     return Wrong("it is of another file");
   }
   copy.file_id = *file_id;
@@ -248,7 +247,7 @@ uint64_t CopyLayer::object_bytes() const {
 }
 
 std::string CopyLayer::PartName(size_t i) const {
-  return StrCat(directory, absl::StrFormat("/data-%06d", first + i));
+  return StrCat(prefix, absl::StrFormat("-data-%06d", first + i));
 }
 
 std::string EncodeCopyList(const FileCopy& copy) {
@@ -281,7 +280,7 @@ std::string EncodeCopyList(const FileCopy& copy) {
   return object += text;
 }
 
-absl::StatusOr<FileCopy> DecodeCopyList(std::string_view directory, std::string_view object) {
+absl::StatusOr<FileCopy> DecodeCopyList(std::string_view prefix, std::string_view object) {
   if (object.size() < kListHeaderBytes || !object.starts_with(kListMagic)) {
     return Wrong("it is no list of a copy");
   }
@@ -292,23 +291,23 @@ absl::StatusOr<FileCopy> DecodeCopyList(std::string_view directory, std::string_
   }
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return Wrong("it does not parse");
-  return CopyOf(directory, json);
+  return CopyOf(prefix, json);
 }
 
 std::string CopyPrefix(const FileId& file_id) { return StrCat("files/", HexOf(file_id), "/copy-"); }
 
-std::string NewCopyDirectory(const FileId& file_id, uint64_t number) {
+std::string NewCopyPrefix(const FileId& file_id, uint64_t number) {
   return StrCat(CopyPrefix(file_id), absl::StrFormat("%020d-", number), HexOf(RandomBytes16()));
 }
 
-absl::StatusOr<uint64_t> NumberOfCopy(std::string_view directory) {
-  const size_t at = directory.rfind("/copy-");
-  const std::string_view last = at == directory.npos ? "" : directory.substr(at + 6);
+absl::StatusOr<uint64_t> NumberOfCopy(std::string_view prefix) {
+  const size_t at = prefix.rfind("/copy-");
+  const std::string_view last = at == prefix.npos ? "" : prefix.substr(at + 6);
   const bool is_sane =
       last.size() == kNumberDigits + 1 + kRandomDigits && last[kNumberDigits] == '-' &&
       std::all_of(last.begin(), last.begin() + kNumberDigits, absl::ascii_isdigit) &&
       std::all_of(last.begin() + kNumberDigits + 1, last.end(), absl::ascii_isxdigit);
-  if (!is_sane) return Wrong(StrCat(directory.substr(0, 200), " is no copy of a file"));
+  if (!is_sane) return Wrong(StrCat(prefix.substr(0, 200), " is no copy of a file"));
   uint64_t number = 0;
   for (const char digit : last.substr(1, kNumberDigits - 1)) {  // of 19 digits: it fits
     number = number * 10 + static_cast<uint64_t>(digit - '0');
@@ -316,7 +315,7 @@ absl::StatusOr<uint64_t> NumberOfCopy(std::string_view directory) {
   return number;
 }
 
-std::string CopyListName(std::string_view directory) { return StrCat(directory, "/list"); }
+std::string CopyListName(std::string_view prefix) { return StrCat(prefix, "-list"); }
 
 absl::StatusOr<std::string> GetObject(ObjectStore& store, const std::string& name,
                                       uint64_t bytes_max) {
@@ -334,10 +333,10 @@ absl::StatusOr<std::string> GetObject(ObjectStore& store, const std::string& nam
   return bytes;
 }
 
-absl::StatusOr<FileCopy> GetCopyList(ObjectStore& store, const std::string& directory) {
-  const std::string name = CopyListName(directory);
+absl::StatusOr<FileCopy> GetCopyList(ObjectStore& store, const std::string& prefix) {
+  const std::string name = CopyListName(prefix);
   H5M_ASSIGN_OR_RETURN(const std::string object, GetObject(store, name, kCopyListBytesMax));
-  auto copy = DecodeCopyList(directory, object);
+  auto copy = DecodeCopyList(prefix, object);
   if (copy.ok()) return copy;
   return Wrong(StrCat(name, ": ", ToStd(copy.status().message())));
 }

@@ -2,8 +2,8 @@
 // archived segments it is all that rebuilds the file. On disk: docs/reference/format.md, "Copies of
 // files".
 //
-//   files/FILEID/copy-NUMBER-RANDOM/data-NNNNNN   parts: extents and their bytes
-//   files/FILEID/copy-NUMBER-RANDOM/list          names all parts that the copy needs; put last
+//   files/FILEID/copy-NUMBER-RANDOM-data-NNNNNN   parts: extents and their bytes
+//   files/FILEID/copy-NUMBER-RANDOM-list          names all parts that the copy needs; put last
 //
 // What is read back may be damaged, or somebody's who means harm: each number is checked.
 #ifndef H5MIRROR_ONION_STORE_PAGES_ARCHIVED_COPY_H_
@@ -54,8 +54,8 @@ struct CopyLayer {
   CutNumber from_cut = 0;
   // How many copies it is of: two layers of the same weight become one.
   int64_t weight = 1;
-  std::string directory;  // of the copy that put them
-  uint64_t first = 0;     // the number of the first part
+  std::string prefix;  // of the copy that put them
+  uint64_t first = 0;  // the number of the first part
   std::vector<PartObject> parts;
 
   uint64_t object_bytes() const;
@@ -76,10 +76,10 @@ struct CopyHead {
 // The content of a list.
 struct FileCopy {
   FileId file_id{};
-  std::string directory;  // of this copy
-  std::string name;       // of the file when the copy was made
-  std::string owner;      // "unix:anna"; empty: nobody
-  absl::Time time;        // when the copy was made
+  std::string prefix;  // of this copy
+  std::string name;    // of the file when the copy was made
+  std::string owner;   // "unix:anna"; empty: nobody
+  absl::Time time;     // when the copy was made
   absl::Time version_time;
   uint32_t page_size_bytes = 0;
   uint32_t mode_bits = 0;
@@ -93,15 +93,15 @@ struct FileCopy {
 };
 
 std::string EncodeCopyList(const FileCopy& copy);
-// The list of `directory`. kDataLoss says what is wrong.
-absl::StatusOr<FileCopy> DecodeCopyList(std::string_view directory, std::string_view object);
+// The list of `prefix`. kDataLoss says what is wrong.
+absl::StatusOr<FileCopy> DecodeCopyList(std::string_view prefix, std::string_view object);
 
-// "files/FILEID/copy-", and of it a directory that no copy had: its number is `number`.
+// "files/FILEID/copy-", and of it a prefix that no copy had: its number is `number`.
 std::string CopyPrefix(const FileId& file_id);
-std::string NewCopyDirectory(const FileId& file_id, uint64_t number);
-// The number of a directory. kDataLoss: it is none.
-absl::StatusOr<uint64_t> NumberOfCopy(std::string_view directory);
-std::string CopyListName(std::string_view directory);
+std::string NewCopyPrefix(const FileId& file_id, uint64_t number);
+// The number of a prefix. kDataLoss: it is none.
+absl::StatusOr<uint64_t> NumberOfCopy(std::string_view prefix);
+std::string CopyListName(std::string_view prefix);
 
 // An object in memory.
 class TextSource final : public ObjectSource {
@@ -121,7 +121,7 @@ class TextSource final : public ObjectSource {
 absl::StatusOr<std::string> GetObject(ObjectStore& store, const std::string& name,
                                       uint64_t bytes_max);
 // The list of a copy. kNotFound: there is none.
-absl::StatusOr<FileCopy> GetCopyList(ObjectStore& store, const std::string& directory);
+absl::StatusOr<FileCopy> GetCopyList(ObjectStore& store, const std::string& prefix);
 // A part, compared with its checksum.
 absl::StatusOr<Part> GetPart(ObjectStore& store, const FileId& file_id, const CopyLayer& layer,
                              size_t i);

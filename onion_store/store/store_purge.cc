@@ -47,7 +47,7 @@ absl::StatusOr<ArchivedHistory> ObjectsOf(StoreContext& context, const std::stri
 
 // Deletes the copies of a file: their lists first, as a copy whose parts go is none any more.
 absl::Status DeleteCopies(ObjectStore& archive, const std::string& prefix) {
-  for (const std::string_view ending : {"/list", ""}) {
+  for (const std::string_view ending : {"-list", ""}) {
     std::string next;
     do {
       H5M_ASSIGN_OR_RETURN(const ObjectPage page,

@@ -40,8 +40,8 @@ bool IsInArchive(const std::string& name) {
 }
 
 // Under their first name, with which they are synced.
-bool IsPartOfCopy(const std::string& name) { return absl::StrContains(name, "/data-"); }
-bool IsListOfCopy(const std::string& name) { return absl::EndsWith(name, "/list.new"); }
+bool IsPartOfCopy(const std::string& name) { return absl::StrContains(name, "-data-"); }
+bool IsListOfCopy(const std::string& name) { return absl::EndsWith(name, "-list.new"); }
 
 // The calls of one kind on files and directories whose name `is` says.
 LieMaker IgnoreWhere(Kind kind, bool (*is)(const std::string& name)) {
