@@ -143,7 +143,7 @@ def test_a_restore_that_is_killed_goes_on(site, archive, tmp_path):
 def test_a_damaged_object_is_named_and_its_file_left_out(site, archive, tmp_path):
     new = tmp_path / "new"
     new.mkdir()
-    wrong = sorted(archive.rglob("copy-*-data-000000"))[0]
+    wrong = sorted(archive.rglob("*data-000000"))[0]
     name = next(each for each in json.loads(restore(site, f"dir:{archive}", "--dry-run", root=new).ok().out)["files"]
                 if each["file_id"] in str(wrong))["name"]
     data = bytearray(wrong.read_bytes())
