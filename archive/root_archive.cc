@@ -1,6 +1,7 @@
 #include "archive/root_archive.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -21,6 +22,10 @@ constexpr size_t kOwnerBytes = kOwnerHead.size() + kIdDigits + 1;
 constexpr std::string_view kClaiming = " new";
 // Of a call that only asks whether the archive answers again.
 constexpr absl::Duration kProbeTimeout = absl::Seconds(10);
+
+int64_t SteadyNs() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 std::string IdOf(const std::string& owner) { return owner.substr(0, kIdDigits); }
 
@@ -94,23 +99,35 @@ absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenNow(absl::D
     }
     H5M_RETURN_IF_ERROR(directory.status());
     opened = *std::move(directory);
-  } else if (is_checked_) {
+  } else if (SteadyNs() < checked_ns_.load() + absl::ToInt64Nanoseconds(kOwnerCheckEvery)) {
     return opened;
   }
   H5M_RETURN_IF_ERROR(CheckOwner(*opened, timeout));
-  is_checked_ = true;
+  checked_ns_ = SteadyNs();
   return opened;
 }
 
-absl::StatusOr<std::string> RootArchive::ReadOwner(store::ObjectStore& opened,
-                                                   absl::Duration timeout) const {
+absl::StatusOr<std::string> ReadArchiveOwner(store::ObjectStore& archive, absl::Duration timeout) {
+  constexpr std::string_view kObject = RootArchive::kOwnerObject;
   std::string text(kOwnerBytes, '\0');
-  const absl::Status got = opened.Get(kOwnerObject, 0, absl::MakeSpan(text), timeout);
+  const absl::Status got = archive.Get(kObject, 0, absl::MakeSpan(text), timeout);
   if (!got.ok() && !absl::IsDataLoss(got)) return got;
   const std::string_view id = std::string_view(text).substr(kOwnerHead.size(), kIdDigits);
   if (got.ok() && text.starts_with(kOwnerHead) && IsId(id)) return std::string(id);
-  return absl::FailedPreconditionError(StrCat("the object \"", kOwnerObject, "\" in ", Describe(),
+  return absl::FailedPreconditionError(StrCat("the object \"", kObject, "\" in ",
+                                              archive.Describe(),
                                               " is none of this version of h5mirror"));
+}
+
+absl::Status ReplaceArchiveOwner(store::ObjectStore& archive, std::string_view id,
+                                 absl::Duration timeout) {
+  H5M_RETURN_IF_ERROR(archive.Delete(RootArchive::kOwnerObject, timeout));
+  OwnerSource source(id);
+  const absl::Status put = archive.Put(RootArchive::kOwnerObject, source, timeout);
+  if (!put.ok() && !absl::IsAlreadyExists(put)) return put;
+  H5M_ASSIGN_OR_RETURN(const std::string found, ReadArchiveOwner(archive, timeout));
+  if (found == id) return absl::OkStatus();
+  return absl::AbortedError(StrCat(archive.Describe(), " is taken by somebody else as well"));
 }
 
 absl::Status RootArchive::OthersArchive() const {
@@ -125,7 +142,7 @@ absl::Status RootArchive::OthersArchive() const {
 absl::Status RootArchive::CheckOwner(store::ObjectStore& opened, absl::Duration timeout) {
   const std::string owner = this->owner();
   if (owner.size() == kIdDigits) {
-    const auto found = ReadOwner(opened, timeout);
+    const auto found = ReadArchiveOwner(opened, timeout);
     if (found.ok()) return *found == owner ? absl::OkStatus() : OthersArchive();
     if (!absl::IsNotFound(found.status())) return found.status();
     return absl::FailedPreconditionError(
@@ -140,14 +157,14 @@ absl::Status RootArchive::CheckOwner(store::ObjectStore& opened, absl::Duration 
 // A crash between two steps leaves a claim, which the next call goes on with.
 absl::Status RootArchive::Claim(store::ObjectStore& opened, const std::string& owner,
                                 absl::Duration timeout) {
-  auto found = ReadOwner(opened, timeout);
+  auto found = ReadArchiveOwner(opened, timeout);
   std::string id = owner.empty() ? HexOf(RandomBytes16()) : IdOf(owner);
   if (absl::IsNotFound(found.status())) {
     H5M_RETURN_IF_ERROR(Keep(StrCat(id, kClaiming)));
     OwnerSource source(id);
     absl::Status put = opened.Put(kOwnerObject, source, timeout);
     if (!put.ok() && !absl::IsAlreadyExists(put)) return put;
-    found = ReadOwner(opened, timeout);
+    found = ReadArchiveOwner(opened, timeout);
   }
   H5M_RETURN_IF_ERROR(found.status());
   if (*found != id) return OthersArchive();

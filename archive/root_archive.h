@@ -23,6 +23,13 @@
 
 namespace h5mirror::archive {
 
+// The 32 hex digits of the root that an archive belongs to. kNotFound: of none.
+// kFailedPrecondition: the object is none of this version of h5mirror.
+absl::StatusOr<std::string> ReadArchiveOwner(store::ObjectStore& archive, absl::Duration timeout);
+// Makes `id` the owner, in place of any other one. After a crash it may have none.
+absl::Status ReplaceArchiveOwner(store::ObjectStore& archive, std::string_view id,
+                                 absl::Duration timeout);
+
 // Thread-safe. Errors as in ObjectStore, and of all calls:
 //   kUnavailable         the directory is not there, or Stop() was called. Or calls get no answer,
 //                        or no place: what hangs would hold up as many threads as there are
@@ -33,6 +40,8 @@ class RootArchive final : public store::ObjectStore {
  public:
   // The object that says whose the archive is: docs/reference/format.md, "Objects of an archive".
   static constexpr std::string_view kOwnerObject = "root";
+  // A server notices within this time that the archive has got another owner.
+  static constexpr absl::Duration kOwnerCheckEvery = absl::Seconds(30);
 
   struct Settings {
     std::string url;  // ParseArchiveUrl()
@@ -106,8 +115,6 @@ class RootArchive final : public store::ObjectStore {
   absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenNow(absl::Duration timeout);
   absl::Status CheckOwner(store::ObjectStore& opened, absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The owner's text in the archive; kNotFound.
-  absl::StatusOr<std::string> ReadOwner(store::ObjectStore& opened, absl::Duration timeout) const;
   absl::Status Claim(store::ObjectStore& opened, const std::string& owner, absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Keep(const std::string& text) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -122,7 +129,9 @@ class RootArchive final : public store::ObjectStore {
   std::shared_ptr<store::ObjectStore> service_;  // set by Open() alone
   std::atomic<bool> stopped_{false};
   Pace pace_;
-  std::atomic<bool> is_checked_{false};  // the service's owner
+  // When the service's owner was last seen, by the steady clock: it may get another one. Long ago:
+  // never.
+  std::atomic<int64_t> checked_ns_{INT64_MIN / 2};
   CallWatch watch_;
   mutable absl::Mutex mutex_;
   std::string owner_ ABSL_GUARDED_BY(mutex_);  // as Settings::owner

@@ -196,11 +196,19 @@ class PruneJob {
 // Whether an archive job ends the newest segment of saved pages first, so that it goes too.
 enum class SealSegment : uint8_t { kNo, kYes };
 
+// Whether an archive has a copy of the file too: its head and its index, by which the file can be
+// rebuilt without the disk (restore_root.h).
+enum class ArchiveCopy : uint8_t {
+  kNone,  // one that is there is deleted
+  kKeep,  // made anew where something has changed. The newest segment is sealed for it
+};
+
 // The arguments of StartArchive().
 struct ArchiveRequest {
   SealSegment seal = SealSegment::kNo;
   // So many bytes of archived segments, the newest ones, stay on the disk as well.
   uint64_t disk_bytes_max = 0;
+  ArchiveCopy copy = ArchiveCopy::kNone;
 };
 
 // How far an archive job has come.
@@ -208,8 +216,10 @@ struct ArchiveProgress {
   int64_t segments_archived = 0;
   int64_t segments_to_archive = 0;  // some of them may be pruned meanwhile
   uint64_t archived_bytes = 0;
-  uint64_t freed_bytes = 0;  // of the disk
-  int64_t objects_deleted = 0;
+  uint64_t freed_bytes = 0;          // of the disk
+  int64_t objects_deleted = 0;       // of segments
+  uint64_t copied_bytes = 0;         // put for a copy of the file
+  VersionNumber copied_version = 0;  // that a copy of this job shows; 0: none was made
   bool done = false;
   // What could not be done yet, and why; empty: all was done.
   std::string left;

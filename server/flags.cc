@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -14,6 +15,7 @@
 #include "base/cli_checks.h"
 #include "base/cli_help.h"
 #include "base/cli_words.h"
+#include "base/glob.h"
 #include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -111,6 +113,7 @@ struct Parser {
   std::vector<std::string> token_files;
   std::string token_expires;
   std::vector<std::string> token_from;
+  std::string restore_umask = "027";
 
   Parser() {
     UseNarrowHelp(app);
@@ -136,6 +139,7 @@ struct Parser {
     AddToken();
     AddAccess();
     AddNotify();
+    AddRestoreRoot();
     app.require_subcommand(0, 1);
   }
 
@@ -225,6 +229,57 @@ struct Parser {
     test->fallthrough();
   }
 
+  void AddRestoreRoot() {
+    RestoreRootRequest& restore = flags.restore;
+    CLI::App* verb = app.add_subcommand(
+        "restore-root",
+        "Rebuild a root that was lost from its archive (archive_heads); the server is stopped");
+    verb->add_option("--archive", restore.archive,
+                     "The archive, as the setting: dir:/PATH or s3://BUCKET/PREFIX?KEYS")
+        ->type_name("URL")
+        ->required();
+    verb->add_option("--root", restore.root, "An empty directory, the root to be")
+        ->type_name("DIR")
+        ->required();
+    verb->add_flag("--dry-run", restore.is_dry_run,
+                   "Print what would come back, and as of when; change nothing");
+    verb->add_flag("--take-over", restore.takes_over,
+                   "Leave archived history in the archive, and make it the new root's; a server "
+                   "of the former root stops using it");
+    verb->add_option("--files", restore.files, "Only files that match one of these")
+        ->type_name("GLOB,...")
+        ->delimiter(',');
+    verb->add_flag("--skip-damaged", restore.skips_damaged,
+                   "Leave out files that the archive has not whole");
+    verb->add_option("--umask", restore_umask, "Of heads, as the setting")
+        ->type_name("OCTAL")
+        ->capture_default_str();
+    verb->add_flag("--json", restore.json, "Print the result as JSON");
+    verb->callback([this] { flags.verb = Verb::kRestoreRoot; });
+  }
+
+  // kInvalidArgument: quotes the flag.
+  absl::Status SetRestore() {
+    RestoreRootRequest& restore = flags.restore;
+    if (flags.verb != Verb::kRestoreRoot) return absl::OkStatus();
+    const auto [end, error] = std::from_chars(
+        restore_umask.data(), restore_umask.data() + restore_umask.size(), restore.umask_bits, 8);
+    if (error != std::errc() || end != restore_umask.data() + restore_umask.size() ||
+        restore.umask_bits > 0777) {
+      return absl::InvalidArgumentError(
+          StrCat("--umask: '", restore_umask, "' is no octal number up to 777"));
+    }
+    for (const std::string& glob : restore.files) {
+      const absl::Status is_glob = CheckGlob(glob);
+      if (!is_glob.ok()) {
+        return absl::InvalidArgumentError(StrCat("--files: ", ToStd(is_glob.message())));
+      }
+    }
+    if (!restore.takes_over || restore.files.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "--take-over: the new root has to have all files of the archive, so --files cannot be");
+  }
+
   // kInvalidArgument: quotes the flag.
   absl::Status SetTokenLimits() {
     const auto set = [&](std::string_view key, const std::string& text) {
@@ -262,8 +317,9 @@ ParsedFlags ParseFlags(int argc, char** argv) {
               << " (h5mirrord --help shows all flags)\n";
     return {.flags = {}, .exit = ExitCode::kUsage};
   }
-  if (const absl::Status limits = parser.SetTokenLimits(); !limits.ok()) {
-    std::cerr << "h5mirrord: " << limits.message() << "\n";
+  for (const absl::Status& set : {parser.SetTokenLimits(), parser.SetRestore()}) {
+    if (set.ok()) continue;
+    std::cerr << "h5mirrord: " << set.message() << "\n";
     return {.flags = {}, .exit = ExitCode::kUsage};
   }
   Flags flags = std::move(parser.flags);

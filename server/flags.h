@@ -38,6 +38,19 @@ enum class Verb {
   kTokenRotate,
   kAccessCheck,
   kNotifyTest,
+  kRestoreRoot,
+};
+
+// The arguments of `h5mirrord restore-root`: server/restore_root_verb.h.
+struct RestoreRootRequest {
+  std::string archive;  // its URL
+  std::filesystem::path root;
+  std::vector<std::string> files;  // globs; empty: all
+  uint32_t umask_bits = 0027;
+  bool is_dry_run = false;
+  bool takes_over = false;
+  bool skips_damaged = false;
+  bool json = false;
 };
 
 // "May that user do that with that file?"
@@ -67,6 +80,8 @@ struct Flags {
   TokenLimits token_limits;
   // kAccessCheck.
   AccessQuestion question;
+  // kRestoreRoot.
+  RestoreRootRequest restore;
 };
 
 // The result of parsing: flags, or an exit code, after --help or an error that was printed.

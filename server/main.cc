@@ -15,6 +15,7 @@
 #include "server/flags.h"
 #include "server/mirror_server.h"
 #include "server/notify/notifier.h"
+#include "server/restore_root_verb.h"
 #include "server/settings/config.h"
 #include "server/settings/init.h"
 #include "server/settings/root_fencing.h"
@@ -127,6 +128,8 @@ ExitCode Main(int argc, char** argv) {
     case Verb::kTokenRotate:
       return ShowToken(parsed.flags,
                        RotateToken(parsed.flags.tokens_file, parsed.flags.token_name));
+    case Verb::kRestoreRoot:
+      return RestoreRoot(parsed.flags.restore);
     case Verb::kServe:
     case Verb::kAccessCheck:
     case Verb::kNotifyTest:

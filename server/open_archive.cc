@@ -16,8 +16,10 @@ constexpr char kOwnerFile[] = ".h5mirror/archive";
 constexpr char kOwnerDirectory[] = ".h5mirror";
 constexpr size_t kOwnerBytesMax = 64;
 
+}  // namespace
+
 // Unlike a hint it must not be lost: without it the archive would count as another root's.
-absl::Status KeepOwner(Env& env, const std::filesystem::path& root, const std::string& owner) {
+absl::Status KeepArchive(Env& env, const std::filesystem::path& root, const std::string& owner) {
   const std::string fresh = StrCat(kOwnerFile, ".new");
   H5M_ASSIGN_OR_RETURN(const auto tree, env.OpenTree(root));
   H5M_ASSIGN_OR_RETURN(const auto file, tree->Open(fresh, OpenKind::kCreateFresh, 0600));
@@ -27,14 +29,12 @@ absl::Status KeepOwner(Env& env, const std::filesystem::path& root, const std::s
   return tree->SyncDirectory(kOwnerDirectory);
 }
 
-absl::StatusOr<std::string> KeptOwner(Env& env, const std::filesystem::path& root) {
+absl::StatusOr<std::string> KeptArchive(Env& env, const std::filesystem::path& root) {
   auto kept = ReadRootHint(env, root, kOwnerFile, kOwnerBytesMax);
   if (absl::IsNotFound(kept.status())) return std::string();
   H5M_RETURN_IF_ERROR(kept.status());
   return std::string(absl::StripAsciiWhitespace(*kept));
 }
-
-}  // namespace
 
 absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenArchive(const Config& config,
                                                                   Env& root_env) {
@@ -42,9 +42,9 @@ absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenArchive(const Config& 
   archive::RootArchive::Settings settings;
   settings.url = config.archive;
   settings.background_rate = config.archive_rate;
-  H5M_ASSIGN_OR_RETURN(settings.owner, KeptOwner(root_env, config.root));
+  H5M_ASSIGN_OR_RETURN(settings.owner, KeptArchive(root_env, config.root));
   settings.keep_owner = [&root_env, root = config.root](const std::string& owner) {
-    return KeepOwner(root_env, root, owner);
+    return KeepArchive(root_env, root, owner);
   };
   settings.owner_place = (config.root / kOwnerFile).string();
   auto opened = archive::RootArchive::Open(Env::Posix(), std::move(settings));

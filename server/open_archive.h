@@ -2,7 +2,9 @@
 #ifndef H5MIRROR_SERVER_OPEN_ARCHIVE_H_
 #define H5MIRROR_SERVER_OPEN_ARCHIVE_H_
 
+#include <filesystem>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "archive/root_archive.h"
@@ -19,6 +21,11 @@ namespace h5mirror::server {
 //         those of reading the root.
 absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenArchive(const Config& config,
                                                                   Env& root_env);
+
+// What the root `root` remembers of its archive: 32 hex digits, behind which " new" stands until
+// the archive is the root's. Empty: it has none.
+absl::StatusOr<std::string> KeptArchive(Env& root_env, const std::filesystem::path& root);
+absl::Status KeepArchive(Env& root_env, const std::filesystem::path& root, const std::string& text);
 
 }  // namespace h5mirror::server
 

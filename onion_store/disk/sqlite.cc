@@ -48,6 +48,19 @@ absl::Status SqliteDatabase::Error(int code) const {
   }
 }
 
+SqliteCopy::SqliteCopy(SqliteDatabase& from, SqliteDatabase& to)
+    : to_(to), backup_(sqlite3_backup_init(to.handle_, "main", from.handle_, "main")) {}
+
+SqliteCopy::~SqliteCopy() { sqlite3_backup_finish(backup_); }
+
+absl::StatusOr<bool> SqliteCopy::Step(int pages) {
+  if (backup_ == nullptr) return to_.Error(sqlite3_errcode(to_.handle_));
+  const int code = sqlite3_backup_step(backup_, pages);
+  if (code == SQLITE_DONE) return false;
+  if (code == SQLITE_OK) return true;
+  return to_.Error(code);
+}
+
 SqliteQuery::SqliteQuery(SqliteDatabase& database, const char* sql) : database_(database) {
   sqlite3_stmt*& kept = database.statements_[sql];
   if (kept == nullptr) {

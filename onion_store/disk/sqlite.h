@@ -60,6 +60,7 @@ class SqliteQuery {
 // Not thread-safe.
 class SqliteDatabase {
  public:
+  friend class SqliteCopy;
   static absl::StatusOr<std::unique_ptr<SqliteDatabase>> Open(const char* vfs,
                                                               const std::string& name,
                                                               int open_flags);
@@ -79,6 +80,22 @@ class SqliteDatabase {
   sqlite3* handle_;
   std::string name_;
   absl::flat_hash_map<const char*, sqlite3_stmt*> statements_;  // by the address of the literal
+};
+
+// Copies one database over another, some pages at a time. What the first one's connection changes
+// meanwhile is in the copy as well. Not thread-safe. Both must outlive this.
+class SqliteCopy {
+ public:
+  SqliteCopy(SqliteDatabase& from, SqliteDatabase& to);
+  SqliteCopy(const SqliteCopy&) = delete;
+  ~SqliteCopy();
+
+  // Copies at most `pages` pages. False: the copy is whole. Errors: as SqliteDatabase::Error().
+  absl::StatusOr<bool> Step(int pages);
+
+ private:
+  SqliteDatabase& to_;
+  sqlite3_backup* backup_;  // null: it cannot begin
 };
 
 }  // namespace h5mirror::store

@@ -142,6 +142,23 @@ struct ArchivedSegment {
   bool operator==(const ArchivedSegment&) const = default;
 };
 
+// The one row of table `archived_copy`: the newest whole copy of the file in an archive.
+struct ArchivedCopyRow {
+  // Its objects' names begin so: "files/FILEID/copy-NUMBER-RANDOM"; empty: one was begun, and none
+  // is whole yet.
+  std::string prefix;
+  std::string shows;  // what it was made of, to see whether another one would be the same
+  bool operator==(const ArchivedCopyRow&) const = default;
+};
+
+// The newest version of a restored index, and where its segments are.
+struct RestoredState {
+  VersionNumber version = 0;
+  // True: the rows of `archived` stay. False: the segments lie on the disk, and the rows go.
+  bool keeps_archived = false;
+  std::string copy_prefix;  // of ArchivedCopyRow; empty: it has none any more
+};
+
 // The beginning of a generation.
 struct GenerationRow {
   int64_t generation = 0;
@@ -308,6 +325,24 @@ class VersionIndex final : public ClosableIndex {
   absl::StatusOr<std::vector<uint64_t>> ArchivedSince(int64_t generation,
                                                       VersionNumber version_min);
 
+  // ---- Copies of the file in an archive: docs/reference/format.md, "Table archived_copy". ----
+
+  // nullopt: none was begun.
+  absl::StatusOr<std::optional<ArchivedCopyRow>> FindCopy();
+  absl::Status PutCopy(const ArchivedCopyRow& row);
+  absl::Status DropCopy();
+  // Tells apart what a copy has besides bytes of the file: how many versions there are, and tags.
+  absl::StatusOr<std::string> Shows();
+  // Makes the file `name` a database with the same rows, without syncs. Others may use the index
+  // meanwhile; the copy is of the moment at which it ends.
+  // Errors: kAborted      a version up to `version` needs more than heads and archived segments, or
+  //                       `version` is not there any more. Another copy may do better.
+  //         kUnavailable  after GiveUp().
+  absl::Status CopyTo(const std::string& name, VersionNumber version) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Makes `version` the newest one, with the head and the durable cut at it, and nothing staged.
+  // kDataLoss: the index is none that a copy can have.
+  absl::Status GoBackTo(const RestoredState& state);
+
   // ---- The cost of versions. ----
 
   // Appends the next versions after `after`, oldest first, at most `row_max`; false when there are
@@ -423,6 +458,7 @@ class VersionIndex final : public ClosableIndex {
   // one would take it for a commit. So it stays open.
   bool is_unsure_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_given_up_ ABSL_GUARDED_BY(mutex_) = false;
+  bool is_copied_ ABSL_GUARDED_BY(mutex_) = false;  // CopyTo() needs the connection
 };
 
 template <typename Body>

@@ -114,6 +114,8 @@ void VersionIndex::GiveUp() {
   {
     absl::MutexLock lock(&mutex_);
     is_given_up_ = true;
+    const auto is_free = [this]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return !is_copied_; };
+    mutex_.Await(absl::Condition(&is_free));
     database_.reset();
   }
   if (place_.open_indexes != nullptr) place_.open_indexes->Closed(*this);
@@ -121,7 +123,7 @@ void VersionIndex::GiveUp() {
 
 bool VersionIndex::TryClose() {
   if (!mutex_.TryLock()) return false;
-  const bool may_close = !is_unsure_;
+  const bool may_close = !is_unsure_ && !is_copied_;
   if (may_close) database_.reset();
   mutex_.Unlock();
   return may_close;

@@ -71,6 +71,8 @@ absl::Status ArchiveJobImpl::Run() {
       return Put();
     case Phase::kCheck:
       return Check();
+    case Phase::kCopy:
+      return Copy();
     case Phase::kDelete:
       return Delete(Phase::kDone);
     case Phase::kDone:
@@ -112,11 +114,16 @@ absl::StatusOr<std::map<uint64_t, uint64_t>> ArchiveJobImpl::SealedOnDisk() {
 }
 
 absl::Status ArchiveJobImpl::Plan() {
-  if (request_.seal == SealSegment::kYes) {
+  H5M_ASSIGN_OR_RETURN(std::vector<ArchivedSegment> rows, index_->ListArchived());
+  H5M_RETURN_IF_ERROR(PlanCopy(std::any_of(rows.begin(), rows.end(), [](const auto& row) {
+    return row.state == ArchiveState::kDeleting;
+  })));
+  // A copy needs all that was saved up to its version.
+  const bool makes_copy = copy_ && request_.copy == ArchiveCopy::kKeep;
+  if (request_.seal == SealSegment::kYes || makes_copy) {
     H5M_ASSIGN_OR_RETURN(const auto sealed, SealNewest(*index_, *pages_, file_->row()));
     if (sealed) file_->SetRow(*sealed);
   }
-  H5M_ASSIGN_OR_RETURN(std::vector<ArchivedSegment> rows, index_->ListArchived());
   H5M_ASSIGN_OR_RETURN(auto on_disk, SealedOnDisk());
   std::vector<uint64_t> gone;  // put in part, and pruned meanwhile
   for (ArchivedSegment& row : rows) {
@@ -139,7 +146,37 @@ absl::Status ArchiveJobImpl::Plan() {
   return absl::OkStatus();
 }
 
+absl::Status ArchiveJobImpl::PlanCopy(bool has_dead) {
+  H5M_ASSIGN_OR_RETURN(const auto row, index_->FindCopy());
+  has_copy_ = row.has_value();
+  if (request_.copy == ArchiveCopy::kNone && !has_copy_) return absl::OkStatus();
+  copy_.emplace(*file_, *index_, store_);
+  if (request_.copy == ArchiveCopy::kNone) {
+    copy_->PlanToDelete();
+    return absl::OkStatus();
+  }
+  H5M_ASSIGN_OR_RETURN(const bool is_new, copy_->Plan(has_dead && has_copy_));
+  if (!is_new) copy_.reset();
+  return absl::OkStatus();
+}
+
+absl::Status ArchiveJobImpl::Copy() {
+  if (copy_) {
+    H5M_ASSIGN_OR_RETURN(const bool more, copy_->Step());
+    progress_.copied_bytes = copy_->put_bytes();
+    if (more) return absl::OkStatus();
+    if (copy_->is_whole()) progress_.copied_version = copy_->version();
+    if (!copy_->left().empty()) progress_.left = copy_->left();
+  }
+  phase_ = Phase::kDelete;
+  return absl::OkStatus();
+}
+
 absl::Status ArchiveJobImpl::Delete(Phase next) {
+  if (!MayDelete()) {
+    phase_ = next;
+    return absl::OkStatus();
+  }
   const auto more = dead_.Step();
   if (!more.ok()) return OfDisk(more.status());
   if (!*more) phase_ = next;
@@ -263,7 +300,7 @@ absl::Status ArchiveJobImpl::PlanFree() {
     stay_bytes += segment->second;
     if (stay_bytes > request_.disk_bytes_max) free_.push_front(*segment);  // The oldest first.
   }
-  phase_ = free_.empty() ? Phase::kDelete : Phase::kFree;
+  phase_ = free_.empty() ? Phase::kCopy : Phase::kFree;
   return absl::OkStatus();
 }
 
@@ -272,7 +309,7 @@ absl::Status ArchiveJobImpl::FreeOne() {
     progress_.left =
         "archived segments stay on the disk, as a rollback is not in the head yet, or another call "
         "reads them: try again later";
-    phase_ = Phase::kDelete;
+    phase_ = Phase::kCopy;
     return absl::OkStatus();
   }
   const auto [number, bytes] = free_.front();
@@ -281,7 +318,7 @@ absl::Status ArchiveJobImpl::FreeOne() {
   H5M_RETURN_IF_ERROR(pages_->Remove(number));
   file_->SegmentRemoved();
   if (on_disk) progress_.freed_bytes += bytes;
-  if (free_.empty()) phase_ = Phase::kDelete;
+  if (free_.empty()) phase_ = Phase::kCopy;
   return absl::OkStatus();
 }
 

@@ -2,7 +2,8 @@
 //
 //   plans --> deletes objects that earlier jobs left
 //         --> of each segment: sums up --> names --> puts --> checks --> commits
-//         --> removes segments from the disk --> deletes objects --> done
+//         --> removes segments from the disk --> copies head and index (copy_job.h)
+//         --> deletes objects --> done
 //
 // Steps that call the archive hold no lock; the others hold the file's work lock.
 #ifndef H5MIRROR_ONION_STORE_JOBS_ARCHIVE_JOB_H_
@@ -20,6 +21,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "onion_store/file.h"
+#include "onion_store/jobs/copy_job.h"
 #include "onion_store/jobs/dead_objects.h"
 #include "onion_store/jobs/job_sources.h"
 #include "onion_store/jobs/object_scan.h"
@@ -50,6 +52,7 @@ class ArchiveJobImpl final : public ArchiveJob {
     kCommit,
     kPlanFree,
     kFree,
+    kCopy,
     kDelete,
     kDone
   };
@@ -58,6 +61,11 @@ class ArchiveJobImpl final : public ArchiveJob {
   absl::Status Run();
   absl::Status RunLocked() ABSL_LOCKS_EXCLUDED(work_lock_);
   absl::Status Plan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  // Decides whether a copy is made, or goes. `has_dead`: objects of segments wait to be deleted.
+  absl::Status PlanCopy(bool has_dead) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status Copy();
+  // Objects that the last copy may need stay until another one is whole.
+  bool MayDelete() const { return !has_copy_ || (copy_ && copy_->is_whole()); }
   absl::Status Delete(Phase next);
   absl::Status Next();
   absl::Status Sum();
@@ -90,6 +98,8 @@ class ArchiveJobImpl final : public ArchiveJob {
   uint64_t summed_bytes_ = 0;
   bool has_put_twice_ = false;
   std::optional<ObjectScan> scan_;
+  bool has_copy_ = false;                           // of an earlier job
+  std::optional<CopyJob> copy_;                     // to be done
   std::deque<std::pair<uint64_t, uint64_t>> free_;  // segments to take from the disk, their sizes
   ArchiveProgress progress_;
   MemoryCharge charge_;

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "onion_store/file.h"
 #include "onion_store/index/dropped_versions.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/pages/generation.h"
@@ -73,6 +74,11 @@ class ArchiveSource {
   virtual bool IsKeptOnDisk() = 0;
   virtual void SegmentRemoved() = 0;                 // as above
   virtual void Die(const absl::Status& status) = 0;  // as above
+  // As those of File; called without the work lock.
+  virtual absl::StatusOr<FileInfo> Info() = 0;
+  virtual absl::StatusOr<std::unique_ptr<VersionReader>> OpenVersion(VersionNumber version) = 0;
+  virtual absl::StatusOr<std::unique_ptr<ChangeReader>> OpenChanges(VersionNumber from,
+                                                                    VersionNumber to) = 0;
   // Another archive job may start. Called without the work lock.
   virtual void ArchiveEnded() = 0;
 };

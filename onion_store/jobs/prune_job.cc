@@ -39,7 +39,7 @@ absl::StatusOr<PruneProgress> PruneJobImpl::Step() {
 }
 
 absl::StatusOr<bool> PruneJobImpl::RunPhase() {
-  if (phase_ == Phase::kObjects) return objects_.Step();
+  if (phase_ == Phase::kObjects) return DeleteObject();
   WorkTurn turn(&work_lock_);
   H5M_RETURN_IF_ERROR(file_->dead());
   return RunLocked();
@@ -95,6 +95,13 @@ absl::Status PruneJobImpl::SealNewest() {
   H5M_ASSIGN_OR_RETURN(const auto sealed, store::SealNewest(*index_, *pages_, file_->row()));
   if (sealed) file_->SetRow(*sealed);
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> PruneJobImpl::DeleteObject() {
+  // A copy in the archive may need them: they go once the next one is whole.
+  H5M_ASSIGN_OR_RETURN(const auto copy, index_->FindCopy());
+  if (copy) return false;
+  return objects_.Step();
 }
 
 absl::StatusOr<bool> PruneJobImpl::MarkObjects() {

@@ -54,6 +54,7 @@ class PruneJobImpl final : public PruneJob {
   absl::StatusOr<bool> Survey() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status SealNewest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> MarkObjects() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::StatusOr<bool> DeleteObject();
   absl::StatusOr<bool> RemoveGenerations() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> Shrink() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   PruneProgress Progress() const;

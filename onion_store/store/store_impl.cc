@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/history_names.h"
+#include "onion_store/restore_root.h"
 #include "onion_store/store/file_list.h"
 #include "onion_store/store/removed_files.h"
 
@@ -356,6 +357,7 @@ absl::StatusOr<std::unique_ptr<Store>> Store::Open(Env& env, StoreOptions option
         StrCat("another process serves ", options.root.string(), ": stop it, or set another root"));
   }
   H5M_RETURN_IF_ERROR(lock.status());
+  H5M_RETURN_IF_ERROR(CheckNotBeingRestored(*tree));
   H5M_RETURN_IF_ERROR(CheckFormat(*tree));
   H5M_ASSIGN_OR_RETURN(const std::vector<Relocation> unfinished, UnfinishedRelocations(*tree));
   for (const Relocation& relocation : unfinished) {

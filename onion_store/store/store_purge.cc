@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/hex.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/index/version_index.h"
@@ -17,17 +18,57 @@ namespace {
 
 constexpr absl::Duration kDeleteTimeout = absl::Seconds(30);
 
-// The objects that a history names. Of a damaged index nobody knows them.
-absl::StatusOr<std::vector<ArchivedSegment>> ObjectsOf(StoreContext& context,
-                                                       const std::string& history) {
+// What a history has in the archive. Of a damaged index nobody knows it.
+struct ArchivedHistory {
+  std::vector<ArchivedSegment> segments;
+  std::string copies;  // the prefix of their names; empty: there are none
+};
+
+absl::StatusOr<ArchivedHistory> ReadArchived(VersionIndex& index) {
+  ArchivedHistory archived;
+  H5M_ASSIGN_OR_RETURN(archived.segments, index.ListArchived());
+  H5M_ASSIGN_OR_RETURN(const auto copy, index.FindCopy());
+  if (!copy) return archived;
+  H5M_ASSIGN_OR_RETURN(const FileRow row, index.ReadFileRow());
+  archived.copies = StrCat("files/", HexOf(row.file_id), "/copy-");
+  return archived;
+}
+
+absl::StatusOr<ArchivedHistory> ObjectsOf(StoreContext& context, const std::string& history) {
   const auto index = VersionIndex::Open(context.vfs, *context.tree, history, IndexUse::kRead);
   if (absl::IsNotFound(index.status()) || absl::IsDataLoss(index.status())) {
-    return std::vector<ArchivedSegment>();
+    return ArchivedHistory();
   }
   H5M_RETURN_IF_ERROR(index.status());
-  auto rows = (*index)->ListArchived();
-  if (absl::IsDataLoss(rows.status())) return std::vector<ArchivedSegment>();
-  return rows;
+  auto archived = ReadArchived(**index);
+  if (absl::IsDataLoss(archived.status())) return ArchivedHistory();
+  return archived;
+}
+
+// Deletes the copies of a file: their lists first, as a copy whose parts go is none any more.
+absl::Status DeleteCopies(ObjectStore& archive, const std::string& prefix) {
+  for (const std::string_view ending : {"-list", ""}) {
+    std::string next;
+    do {
+      H5M_ASSIGN_OR_RETURN(const ObjectPage page,
+                           archive.List(prefix, next, kObjectListMax, kDeleteTimeout));
+      for (const ObjectInfo& object : page.objects) {
+        if (!object.name.ends_with(ending)) continue;
+        H5M_RETURN_IF_ERROR(archive.Delete(object.name, kDeleteTimeout));
+      }
+      next = page.next;
+    } while (!next.empty());
+  }
+  return absl::OkStatus();
+}
+
+// Before the segments that the copies need.
+absl::Status DeleteObjects(ObjectStore& archive, const ArchivedHistory& archived) {
+  if (!archived.copies.empty()) H5M_RETURN_IF_ERROR(DeleteCopies(archive, archived.copies));
+  for (const ArchivedSegment& segment : archived.segments) {
+    H5M_RETURN_IF_ERROR(archive.Delete(segment.object, kDeleteTimeout));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -39,13 +80,13 @@ absl::Status StoreImpl::EraseOneGone(const std::string& place, ArchiveCalls& cal
   if (!objects.ok() && calls == ArchiveCalls::kNone) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(objects.status());
   ObjectStore* const archive = context_->objects.store();
-  for (const ArchivedSegment& segment : *objects) {
+  if (!objects->segments.empty() || !objects->copies.empty()) {
     // What names them stays until they are gone.
     if (archive == nullptr || calls == ArchiveCalls::kNone) return absl::OkStatus();
-    if (archive->Delete(segment.object, kDeleteTimeout).ok()) continue;
-    // One that does not answer is not asked for each file.
-    calls = ArchiveCalls::kNone;
-    return absl::OkStatus();
+    if (!DeleteObjects(*archive, *objects).ok()) {
+      calls = ArchiveCalls::kNone;  // One that does not answer is not asked for each file.
+      return absl::OkStatus();
+    }
   }
   return EraseGone(*context_->tree, place);
 }

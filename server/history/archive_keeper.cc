@@ -66,6 +66,7 @@ ArchiveKeeper::ArchiveKeeper(const Config& config, store::Store& store,
     : after_(config.archive_after),
       local_bytes_(config.archive_local_bytes),
       every_(config.archive_every),
+      copies_(config.archive_heads ? store::ArchiveCopy::kKeep : store::ArchiveCopy::kNone),
       store_(store),
       archive_(archive),
       clock_(clock),
@@ -194,7 +195,7 @@ void ArchiveKeeper::FillOrders() {
 }
 
 absl::Status ArchiveKeeper::Fill(ArchiveOrder& order) {
-  return Run(order.name(), {store::SealSegment::kYes, order.keep_bytes()},
+  return Run(order.name(), {store::SealSegment::kYes, order.keep_bytes(), copies_},
              [&](const store::ArchiveProgress& progress) {
                order.Note(progress);
                return order.is_given_up() ? MakeWay() : absl::OkStatus();
@@ -257,8 +258,8 @@ absl::Status ArchiveKeeper::Tend(const std::string& name, bool is_time_sure) {
   H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
   H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
   if (info.newest_version.version == 0) return absl::OkStatus();
-  store::ArchiveRequest request{store::SealSegment::kNo, local_bytes_};
-  if (IsAtRest(info, is_time_sure)) request = {store::SealSegment::kYes, 0};
+  store::ArchiveRequest request{store::SealSegment::kNo, local_bytes_, copies_};
+  if (IsAtRest(info, is_time_sure)) request = {store::SealSegment::kYes, 0, copies_};
   return Run(name, request, [this](const store::ArchiveProgress&) {
     return FirstOrder() == nullptr ? absl::OkStatus() : MakeWay();
   });
@@ -288,6 +289,10 @@ absl::Status ArchiveKeeper::Run(
                    Quoted(name), counted.segments_archived, HumanBytes(counted.archived_bytes),
                    HumanBytes(counted.freed_bytes));
     }
+    if (progress->copied_version > 0) {
+      spdlog::info("archive: file={} copied at version {}, {}", Quoted(name),
+                   progress->copied_version, HumanBytes(progress->copied_bytes));
+    }
     return absl::OkStatus();
   }
 }
@@ -296,6 +301,7 @@ void ArchiveKeeper::Count(const store::ArchiveProgress& progress, store::Archive
   const absl::MutexLock lock(&mutex_);
   counts_.segments_archived += progress.segments_archived - counted.segments_archived;
   counts_.archived_bytes += progress.archived_bytes - counted.archived_bytes;
+  counts_.archived_bytes += progress.copied_bytes - counted.copied_bytes;
   counts_.freed_bytes += progress.freed_bytes - counted.freed_bytes;
   counted = progress;
 }

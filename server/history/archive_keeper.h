@@ -120,6 +120,7 @@ class ArchiveKeeper {
   const absl::Duration after_;
   const uint64_t local_bytes_;
   const absl::Duration every_;
+  const store::ArchiveCopy copies_;
   store::Store& store_;
   archive::RootArchive* const archive_;  // null: there is none
   Clock& clock_;

@@ -23,8 +23,9 @@ prometheus::Gauge& AddGauge(prometheus::Registry& registry, const char* name, co
 
 ArchiveGauges::ArchiveGauges()
     : registry_(std::make_shared<prometheus::Registry>()),
-      archived_bytes_(AddCounter(*registry_, "h5mirror_archive_archived_bytes_total",
-                                 "Saved pages of old versions that went to the archive.")),
+      archived_bytes_(
+          AddCounter(*registry_, "h5mirror_archive_archived_bytes_total",
+                     "Bytes of saved pages, and of copies of files, that went to the archive.")),
       freed_bytes_(AddCounter(*registry_, "h5mirror_archive_freed_bytes_total",
                               "Disk space that archiving has given back.")),
       got_bytes_(AddCounter(*registry_, "h5mirror_archive_read_bytes_total",

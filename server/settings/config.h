@@ -97,6 +97,7 @@ struct Config {
   absl::Duration archive_after = absl::Hours(7 * 24);
   uint64_t archive_local_bytes = uint64_t{1} << 30;  // of a file that has had newer versions
   absl::Duration archive_every = absl::Hours(1);
+  bool archive_heads = false;        // copies of heads and indexes go there too
   uint64_t archive_rate = 64 << 20;  // bytes a second; 0: no limit
   std::filesystem::path tls_cert;
   std::filesystem::path tls_key;

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/testing/test_store.h"
+#include "tests/crash/check_copies.h"
 #include "tests/crash/check_objects.h"
 
 namespace h5mirror::store {
@@ -251,7 +252,8 @@ class FileCheck {
 
   // Takes up an archive job that was cut short.
   absl::Status FinishArchive() {
-    auto job = file_->StartArchive({SealSegment::kYes, 0});
+    const ArchiveCopy copy = promised_.is_copied ? ArchiveCopy::kKeep : ArchiveCopy::kNone;
+    auto job = file_->StartArchive({SealSegment::kYes, 0, copy});
     H5M_RETURN_IF_ERROR(In(job.status(), StrCat("archive ", name_)));
     while (true) {
       auto progress = (*job)->Step();
@@ -458,11 +460,15 @@ absl::Status CheckStore(Store& store, CountedEnv& env, uint64_t choice, Promises
 
 absl::Status CheckDisk(CountedEnv& env, const PlayOptions& options, uint64_t choice,
                        Promises* promises) {
+  const bool is_copied = std::any_of(promises->files.begin(), promises->files.end(),
+                                     [](const auto& file) { return file.second.is_copied; });
+  if (is_copied) H5M_RETURN_IF_ERROR(In(CheckCopies(env, options, *promises), "as found"));
   auto store = OpenOn(env, options);
   H5M_RETURN_IF_ERROR(In(store.status(), "open the store"));
   H5M_RETURN_IF_ERROR(CheckStore(**store, env, choice, promises));
   H5M_RETURN_IF_ERROR(In((*store)->Close(kPatience), "close the store"));
   store->reset();
+  if (is_copied) H5M_RETURN_IF_ERROR(In(CheckCopies(env, options, *promises), "afterwards"));
   const bool is_archived = std::any_of(promises->files.begin(), promises->files.end(),
                                        [](const auto& file) { return file.second.is_archived; });
   return is_archived ? In(CheckObjects(env), "look for objects") : absl::OkStatus();

@@ -39,6 +39,10 @@ bool IsInArchive(const std::string& name) {
   return absl::StartsWith(name, StrCat(kArchiveDirectory, "/"));
 }
 
+// Under their first name, with which they are synced.
+bool IsPartOfCopy(const std::string& name) { return absl::StrContains(name, "-data-"); }
+bool IsListOfCopy(const std::string& name) { return absl::EndsWith(name, "-list.new"); }
+
 // The calls of one kind on files and directories whose name `is` says.
 LieMaker IgnoreWhere(Kind kind, bool (*is)(const std::string& name)) {
   return [=]() -> FaultEnv::Lie {
@@ -167,6 +171,8 @@ const std::vector<PlantedFault>& AllPlantedFaults() {
       // Those of docs/design/050-archive.md.
       {"object_not_synced", IgnoreWhere(Kind::kSync, IsInArchive), "archive_singles"},
       {"object_name_not_synced", IgnoreWhere(Kind::kSyncDirectory, IsInArchive), "archive_singles"},
+      {"part_of_a_copy_not_synced", IgnoreWhere(Kind::kSync, IsPartOfCopy), "archive_copies"},
+      {"list_of_a_copy_not_synced", IgnoreWhere(Kind::kSync, IsListOfCopy), "archive_copies"},
       {"tokens_not_synced", Ignore(Kind::kSync, "tokens"), "first_versions"},
       {"tokens_name_not_synced", IgnoreWhere(Kind::kSyncDirectory, IsOwnDirectory),
        "first_versions"},

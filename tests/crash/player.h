@@ -83,6 +83,8 @@ class Player {
   // Takes what is saved of the file to the archive, in at most `step_max` steps; then it is cut
   // short. Each version that is open is read on between the steps.
   void Archive(const std::string& file, int step_max = INT_MAX);
+  // The same, with a copy of the file.
+  void ArchiveCopy(const std::string& file, int step_max = INT_MAX);
   // Gives the file another name; steps go on to call it by its first one.
   void Move(const std::string& file, const std::string& new_name);
   // Takes it away, to be brought back.
@@ -156,6 +158,7 @@ class Player {
   void RandomPrune(const std::string& file);
   void RandomName(const std::string& file);
   void RandomFork(const std::string& file);
+  void RunArchive(const std::string& file, const ArchiveRequest& request, int step_max);
   void RandomArchive(const std::string& file);
   // Of a version that was not dropped; 0 where that is none.
   VersionNumber RandomVersion(const std::string& file);

@@ -103,7 +103,9 @@ Promises Promises::At(size_t change_count) const {
                         AckedUntil(file.name_changes, change_count),
                         file.owner,
                         file.forked,
-                        file.is_archived};
+                        file.is_archived,
+                        file.is_copied,
+                        Until(file.copies, change_count)};
   }
   then.tokens = Until(tokens, change_count);
   return then;
@@ -119,7 +121,7 @@ size_t Promises::CountAt(size_t change_count) const {
   size_t count = CountUntil(tokens, change_count);
   for (const auto& [name, file] : files) {
     count += CountUntil(file.acked, change_count) + CountUntil(file.given, change_count) +
-             CountUntil(file.tag_changes, change_count) +
+             CountUntil(file.tag_changes, change_count) + CountUntil(file.copies, change_count) +
              CountUntil(file.name_changes, change_count);
     for (const FilePromises::Droppable& one : file.droppable) {
       count += one.gone_count <= change_count;

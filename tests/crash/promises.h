@@ -73,6 +73,9 @@ struct FilePromises {
   Forked forked = {};
   // Some of its history may be in the archive.
   bool is_archived = false;
+  // It may have copies in the archive; those that were acked, by the version that they show.
+  bool is_copied = false;
+  std::vector<Acked> copies;
   // What a session says that makes it, in a scenario or in a check.
   LocalAccess Local() const { return {0640, std::nullopt, owner}; }
 

@@ -103,6 +103,33 @@ void ArchiveAndNames(Player& player) {
   player.Purge("y.h5");
 }
 
+// Copies of the file are in the archive, too: it can be rebuilt at each moment.
+void ArchiveCopies(Player& player) {
+  OneVersion(player, "d/x.h5", 8);
+  player.ArchiveCopy("d/x.h5");
+  for (int i = 0; i < 3; ++i) {
+    Versions(player, "d/x.h5", 2, 8);
+    player.ArchiveCopy("d/x.h5");
+  }
+  player.Prune("d/x.h5", {1, 3, 4});
+  player.ArchiveCopy("d/x.h5");
+  player.Close();
+  player.Open();
+  OneVersion(player, "d/x.h5", 3, kNewGeneration);
+  player.ArchiveCopy("d/x.h5");
+}
+
+// Each step of a copy is once the last one.
+void ArchiveCopiesCutShort(Player& player) {
+  OneVersion(player, "x.h5", 4);
+  for (int step_max = 1; step_max <= 24; ++step_max) {
+    Versions(player, "x.h5", 1, 4);
+    player.ArchiveCopy("x.h5", step_max);
+    if (step_max % 4 == 0) player.Prune("x.h5", {step_max / 2});
+  }
+  player.ArchiveCopy("x.h5");
+}
+
 // In the midst of a session, and of readers that look on.
 void ArchiveBesideAll(Player& player) {
   OneVersion(player, "x.h5", 12);
@@ -135,6 +162,8 @@ std::vector<Scenario> ArchiveScenarios() {
       {"archive_and_prune", ArchiveAndPrune, {}},
       {"archive_and_rollback", ArchiveAndRollback, kPlainPages, Pace::kConcurrent},
       {"archive_and_names", ArchiveAndNames, {}},
+      {"archive_copies", ArchiveCopies, {}},
+      {"archive_copies_cut_short", ArchiveCopiesCutShort, kSmallPages},
       {"archive_beside_all", ArchiveBesideAll, {}, Pace::kConcurrent},
   };
 }

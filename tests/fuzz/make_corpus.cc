@@ -134,6 +134,35 @@ void MakeDirtyMaps() {
   Put("dirty_map", "torn", std::string(1, '\1') + bytes.substr(0, bytes.size() - 20));
 }
 
+void MakeArchivedCopies() {
+  const std::string copy =
+      "files/01020300000000000000000000000000/copy-00000000000000000005-"
+      "00112233445566778899aabbccddeeff";
+  const std::string layer =
+      R"({"from": 0, "from_cut": 0, "weight": 1, "first": 0, "parts": [[80, 7]], "prefix": ")" +
+      copy + "\"}";
+  const auto list = [&](const std::string& name, const std::string& size) {
+    return R"(l{"format": 1, "file_id": "01020300000000000000000000000000", "name": ")" + name +
+           R"(", "owner": "unix:anna", "time_ns": 5, "version_time_ns": 4, "mode_bits": 416,)"
+           R"("page_size_bytes": 4096, "versions": 1, "index_bytes": 8192, "index": )" +
+           layer + R"(, "heads": [{"generation": 1, "version": 1, "cut": 1, "size_bytes": )" +
+           size + R"(, "layers": [)" + layer + "]}]}";
+  };
+  Put("archived_copy", "list", list("d/x.h5", "5000"));
+  Put("archived_copy", "list_of_a_name_outside", list("../x.h5", "5000"));
+  Put("archived_copy", "list_of_a_size_that_cannot_be", list("x.h5", "18446744073709551615"));
+  const auto part = [](uint32_t extents, uint64_t raw_bytes, const std::string& stored) {
+    std::string bytes = "p";
+    bytes.append(reinterpret_cast<const char*>(&extents), sizeof(extents));
+    bytes.append(reinterpret_cast<const char*>(&raw_bytes), sizeof(raw_bytes));
+    return bytes + stored;
+  };
+  const std::string table("\5\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 16);
+  Put("archived_copy", "part", part(1, 19, table + "abc"));
+  Put("archived_copy", "part_with_too_many_extents", part(0x10000000, 19, table + "abc"));
+  Put("archived_copy", "part_that_unpacks_to_much", part(1, uint64_t{1} << 40, table + "abc"));
+}
+
 void MakeConfigs() {
   Put("client_config", "string", "server=node7:7447;root=/data;exclude=*.tmp.h5;window=64MiB");
   Put("client_config", "string_of_knobs", "mode=mirror;flush=sync;ack=durable;timeout=5s");
@@ -167,6 +196,7 @@ int main(int argc, char** argv) {
   h5mirror::MakeStages();
   h5mirror::MakePages();
   h5mirror::MakeIndexes();
+  h5mirror::MakeArchivedCopies();
   h5mirror::MakeDirtyMaps();
   h5mirror::MakeFrames();
   h5mirror::MakeConfigs();

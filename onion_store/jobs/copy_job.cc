@@ -1,0 +1,398 @@
+#include "onion_store/jobs/copy_job.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/time/clock.h"
+#include "base/crc32c.h"
+#include "base/random.h"
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/shared/object_cache.h"
+
+namespace h5mirror::store {
+namespace {
+
+// Beyond either the next copy begins with a layer of all bytes.
+constexpr size_t kLayersMax = 64;
+constexpr absl::Duration kPutTimeout = absl::Minutes(2);
+constexpr absl::Duration kDeleteTimeout = absl::Seconds(30);
+constexpr size_t kListAtOnce = 1000;
+constexpr size_t kVersionsAtOnce = 1000;
+// A part as it is read, as it is put, and as it comes back.
+constexpr int64_t kBufferBytes = 3 * kPartObjectBytesMax;
+
+uint64_t ObjectBytes(absl::Span<const CopyLayer> layers) {
+  uint64_t bytes = 0;
+  for (const CopyLayer& layer : layers) bytes += layer.object_bytes();
+  return bytes;
+}
+
+// Whether changes over `layers` cost more by now than all bytes anew.
+bool IsWorn(absl::Span<const CopyLayer> layers) {
+  return layers.size() >= kLayersMax ||
+         ObjectBytes(layers.subspan(1)) > layers.front().object_bytes();
+}
+
+// Whether a layer has the part `name`.
+bool Names(const CopyLayer& layer, const std::string& name) {
+  constexpr std::string_view kData = "-data-";
+  if (!name.starts_with(StrCat(layer.prefix, kData))) return false;
+  uint64_t number = 0;
+  const std::string_view digits = std::string_view(name).substr(layer.prefix.size() + kData.size());
+  return absl::SimpleAtoi(ToAbsl(digits), &number) && number >= layer.first &&
+         number - layer.first < layer.parts.size();
+}
+
+}  // namespace
+
+CopyJob::CopyJob(ArchiveSource& file, VersionIndex& index, ObjectStore& store)
+    : file_(file),
+      files_(file.files()),
+      index_(index),
+      store_(store),
+      charge_(files_.budget(), kBufferBytes) {}
+
+absl::StatusOr<bool> CopyJob::Plan(bool always) {
+  version_ = file_.row().applied_version;
+  if (version_ == 0) return false;
+  H5M_ASSIGN_OR_RETURN(const auto row, index_.FindCopy());
+  H5M_ASSIGN_OR_RETURN(const std::string rows, index_.Shows());
+  H5M_ASSIGN_OR_RETURN(const FileInfo info, file_.Info());
+  shows_ = StrCat("version ", version_, " of ", rows, ", owner ", info.owner, ", ", files_.name());
+  if (!always && row && !row->prefix.empty() && row->shows == shows_) return false;
+  row_ = row.value_or(ArchivedCopyRow());
+  // Before anything is put: what purges the file then looks for objects of copies.
+  if (!row) H5M_RETURN_IF_ERROR(index_.PutCopy(row_));
+  copy_.owner = info.owner;
+  copy_.versions = info.version_count;
+  phase_ = Phase::kBegin;
+  return true;
+}
+
+absl::StatusOr<bool> CopyJob::Step() {
+  H5M_RETURN_IF_ERROR(Run());
+  return phase_ != Phase::kDone;
+}
+
+absl::Status CopyJob::Run() {
+  switch (phase_) {
+    case Phase::kBegin:
+      return Begin();
+    case Phase::kHead:
+      return BeginHead();
+    case Phase::kHeadParts:
+      return Parts(&copy_.heads.back().layers.back(), Phase::kHead);
+    case Phase::kIndex:
+      return CopyIndex();
+    case Phase::kIndexParts:
+      return Parts(&copy_.index, Phase::kList);
+    case Phase::kList:
+      return PutList();
+    case Phase::kRow:
+      return CommitRow();
+    case Phase::kSweepLists:
+      return Sweep(Phase::kSweepParts);
+    case Phase::kSweepParts:
+      return Sweep(forgets_ ? Phase::kForgetRow : Phase::kDone);
+    case Phase::kForgetRow:
+      return ForgetRow();
+    case Phase::kDone:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CopyJob::OfDisk(absl::Status status) {
+  if (!status.ok() && !absl::IsResourceExhausted(status)) file_.Die(status);
+  return status;
+}
+
+absl::Status CopyJob::Begin() {
+  uint64_t number = static_cast<uint64_t>(std::max<int64_t>(0, absl::GetCurrentTimeNanos()));
+  if (!row_.prefix.empty()) {
+    H5M_ASSIGN_OR_RETURN(const uint64_t last, NumberOfCopy(row_.prefix));
+    number = std::max(number, last + 1);
+    auto list = GetCopyList(store_, row_.prefix);
+    // One that is lost is made anew from the beginning.
+    const bool is_lost = absl::IsNotFound(list.status()) || absl::IsDataLoss(list.status());
+    if (!list.ok() && !is_lost) return list.status();
+    if (list.ok()) last_ = *std::move(list);
+  }
+  copy_.heads.clear();
+  heads_.clear();
+  next_part_ = 0;
+  copy_.file_id = files_.file_id();
+  copy_.prefix = NewCopyPrefix(files_.file_id(), number);
+  copy_.name = files_.name();
+  copy_.time = absl::Now();
+  copy_.page_size_bytes = files_.page_size_bytes();
+  copy_.mode_bits = file_.row().mode_bits & 0777;
+  return PlanHeads();
+}
+
+absl::Status CopyJob::PlanHeads() {
+  const auto version = index_.GetVersion(version_);
+  if (absl::IsNotFound(version.status())) {
+    return LeaveFor(StrCat("version ", version_, " was dropped meanwhile"));
+  }
+  H5M_RETURN_IF_ERROR(version.status());
+  copy_.version_time = version->info.server_time;
+  std::vector<VersionSize> versions;
+  VersionNumber after = 0;
+  for (bool more = true; more;) {
+    H5M_ASSIGN_OR_RETURN(more, index_.ScanVersions(kVersionsAtOnce, after, &versions));
+    for (const VersionSize& each : versions) {
+      if (each.version <= version_) heads_[each.generation] = each.version;
+    }
+    if (!versions.empty()) after = versions.back().version;
+    versions.clear();
+  }
+  phase_ = Phase::kHead;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> CopyJob::IsThere(VersionNumber version, CutNumber cut, int64_t generation) {
+  const auto row = index_.GetVersion(version);
+  if (absl::IsNotFound(row.status())) return false;
+  H5M_RETURN_IF_ERROR(row.status());
+  return row->info.cut == cut && row->info.generation == generation;
+}
+
+absl::Status CopyJob::BeginHead() {
+  if (heads_.empty()) {
+    phase_ = Phase::kIndex;
+    return absl::OkStatus();
+  }
+  const auto [generation, version] = *heads_.begin();
+  auto opened = file_.OpenVersion(version);
+  if (absl::IsNotFound(opened.status()) || absl::IsOutOfRange(opened.status())) {
+    return LeaveFor(StrCat("version ", version, " was dropped meanwhile"));
+  }
+  H5M_ASSIGN_OR_RETURN(auto reader, std::move(opened));
+  const VersionInfo& info = reader->info();
+  CopyHead head{generation, version, info.cut, info.size_bytes, {}};
+  const CopyHead* const last = LastHead(generation);
+  bool stays = false;
+  if (last != nullptr) {
+    H5M_ASSIGN_OR_RETURN(stays, Stays(*last, info));
+  }
+  if (stays) {
+    copy_.heads.push_back(*last);
+    heads_.erase(heads_.begin());
+    return absl::OkStatus();
+  }
+  CopyLayer layer = NewLayer();
+  if (last != nullptr && !IsWorn(last->layers)) {
+    H5M_ASSIGN_OR_RETURN(bytes_, BytesOver(*last, &head, &layer));
+  }
+  if (bytes_ == nullptr) bytes_ = LayerBytes::OfVersion(std::move(reader));
+  head.layers.push_back(std::move(layer));
+  copy_.heads.push_back(std::move(head));
+  heads_.erase(heads_.begin());
+  has_more_ = true;
+  phase_ = Phase::kHeadParts;
+  return absl::OkStatus();
+}
+
+const CopyHead* CopyJob::LastHead(int64_t generation) const {
+  if (!last_) return nullptr;
+  for (const CopyHead& head : last_->heads) {
+    if (head.generation == generation) return &head;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<bool> CopyJob::Stays(const CopyHead& last, const VersionInfo& newest) {
+  if (last.version == newest.version) return last.cut == newest.cut;
+  // Of an older generation the head at a version that was dropped since does, too: all that differs
+  // from the versions before it has rows.
+  const bool is_older = newest.generation != heads_.rbegin()->first;
+  if (!is_older || last.version < newest.version) return false;
+  H5M_ASSIGN_OR_RETURN(const GenerationRow began, index_.GetGeneration(newest.generation));
+  return last.cut > newest.cut && last.cut >= began.first_cut;
+}
+
+absl::Status CopyJob::LeaveFor(std::string_view why) {
+  left_ = StrCat("no copy of the file was made, as ", why, ": the next pass tries again");
+  phase_ = Phase::kDone;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<LayerBytes>> CopyJob::BytesOver(const CopyHead& last, CopyHead* head,
+                                                               CopyLayer* layer) {
+  H5M_ASSIGN_OR_RETURN(const bool is_there, IsThere(last.version, last.cut, last.generation));
+  if (!is_there || last.version > head->version) return nullptr;
+  head->layers = last.layers;
+  layer->from = last.version;
+  layer->from_cut = last.cut;
+  while (head->layers.size() > 1 && head->layers.back().weight <= layer->weight) {
+    const CopyLayer& below = head->layers.back();
+    H5M_ASSIGN_OR_RETURN(const bool can_merge,
+                         IsThere(below.from, below.from_cut, last.generation));
+    if (!can_merge) break;
+    layer->from = below.from;
+    layer->from_cut = below.from_cut;
+    layer->weight += below.weight;
+    head->layers.pop_back();
+  }
+  H5M_ASSIGN_OR_RETURN(auto changes, file_.OpenChanges(layer->from, head->version));
+  H5M_ASSIGN_OR_RETURN(auto reader, file_.OpenVersion(head->version));
+  return LayerBytes::OfChanges(std::move(reader), std::move(changes));
+}
+
+CopyLayer CopyJob::NewLayer() const {
+  CopyLayer layer;
+  layer.prefix = copy_.prefix;
+  layer.first = next_part_;
+  return layer;
+}
+
+absl::Status CopyJob::Parts(CopyLayer* layer, Phase next) {
+  if (object_.empty() && has_more_) {
+    Part part;
+    const auto more = bytes_->Fill(&part);
+    if (!more.ok()) {  // Some bytes were passed: from the beginning.
+      bytes_.reset();
+      phase_ = Phase::kBegin;
+      return more.status();
+    }
+    has_more_ = *more;
+    if (!part.extents.empty()) object_ = EncodePart(files_.file_id(), part);
+  }
+  if (!object_.empty()) {
+    const std::string name = layer->PartName(layer->parts.size());
+    H5M_RETURN_IF_ERROR(PutChecked(name, object_));
+    layer->parts.push_back({object_.size(), Crc32c(object_)});
+    object_.clear();
+    ++next_part_;
+  }
+  if (has_more_) return absl::OkStatus();
+  bytes_.reset();
+  phase_ = next;
+  return absl::OkStatus();
+}
+
+absl::Status CopyJob::PutChecked(const std::string& name, const std::string& bytes) {
+  absl::Status wrong;
+  for (int i = 0; i < 2; ++i) {
+    TextSource source(bytes);
+    const absl::Status put = store_.Put(name, source, kPutTimeout);
+    // One that is there is that of an earlier try, whole or not.
+    if (!put.ok() && !absl::IsAlreadyExists(put)) return put;
+    const auto found = GetObject(store_, name, bytes.size());
+    if (found.ok() && *found == bytes) {
+      put_bytes_ += bytes.size();
+      return absl::OkStatus();
+    }
+    if (!found.ok() && !absl::IsDataLoss(found.status())) return found.status();
+    wrong = absl::DataLossError(StrCat(files_.name(), ": ", store_.Describe(),
+                                       " has other bytes "
+                                       "in ",
+                                       name, " than were put"));
+    H5M_RETURN_IF_ERROR(store_.Delete(name, kDeleteTimeout));
+  }
+  return wrong;
+}
+
+absl::Status CopyJob::CopyIndex() {
+  const Bytes16 random = RandomBytes16();
+  int64_t number = 0;
+  std::memcpy(&number, random.data(), sizeof(number));
+  // A name that a recovery removes, if a crash leaves it.
+  const std::string name = files_.HistoryName(StrCat("run-", number & INT64_MAX));
+  const auto open = [&]() -> absl::StatusOr<std::unique_ptr<EnvFile>> {
+    H5M_RETURN_IF_ERROR(index_.CopyTo(name, version_));
+    return files_.tree().Open(name, OpenKind::kRead, 0);
+  };
+  auto file = open();
+  // It is read by its descriptor from here on.
+  files_.tree().Remove(name).IgnoreError();
+  if (absl::IsAborted(file.status())) {
+    return LeaveFor(ToStd(file.status().message()));
+  }
+  H5M_RETURN_IF_ERROR(file.status());
+  H5M_ASSIGN_OR_RETURN(copy_.index_bytes, (*file)->Size());
+  copy_.index = NewLayer();
+  bytes_ = LayerBytes::OfFile(*std::move(file), copy_.index_bytes);
+  has_more_ = true;
+  phase_ = Phase::kIndexParts;
+  return absl::OkStatus();
+}
+
+absl::Status CopyJob::PutList() {
+  const std::string list = EncodeCopyList(copy_);
+  if (list.size() > kCopyListBytesMax) {
+    return absl::ResourceExhaustedError(StrCat(files_.name(), ": the list of its copy has ",
+                                               list.size(), " bytes, and may have ",
+                                               kCopyListBytesMax));
+  }
+  // Read back as a restore will read it.
+  H5M_ASSIGN_OR_RETURN(const FileCopy same, DecodeCopyList(copy_.prefix, list));
+  H5M_RETURN_IF_ERROR(PutChecked(CopyListName(copy_.prefix), list));
+  phase_ = Phase::kRow;
+  return absl::OkStatus();
+}
+
+absl::Status CopyJob::CommitRow() {
+  WorkTurn turn(&file_.work_lock());
+  H5M_RETURN_IF_ERROR(file_.dead());
+  row_ = {copy_.prefix, shows_};
+  H5M_RETURN_IF_ERROR(OfDisk(index_.PutCopy(row_)));
+  is_whole_ = true;
+  phase_ = Phase::kSweepLists;
+  return absl::OkStatus();
+}
+
+bool CopyJob::IsNeeded(const std::string& name) const {
+  if (copy_.prefix.empty()) return false;
+  if (phase_ == Phase::kSweepLists) {
+    return !name.ends_with("-list") || name == CopyListName(copy_.prefix);
+  }
+  if (name.starts_with(copy_.prefix)) return true;
+  for (const CopyHead& head : copy_.heads) {
+    for (const CopyLayer& layer : head.layers) {
+      if (Names(layer, name)) return true;
+    }
+  }
+  return false;
+}
+
+// Lists first: a copy whose parts go is none any more.
+absl::Status CopyJob::Sweep(Phase next) {
+  if (!doomed_.empty()) {
+    H5M_RETURN_IF_ERROR(store_.Delete(doomed_.front(), kDeleteTimeout));
+    doomed_.pop_front();
+    return absl::OkStatus();
+  }
+  if (is_listed_) {
+    is_listed_ = false;
+    list_next_.clear();
+    phase_ = next;
+    return absl::OkStatus();
+  }
+  H5M_ASSIGN_OR_RETURN(const ObjectPage page, store_.List(CopyPrefix(files_.file_id()), list_next_,
+                                                          kListAtOnce, ObjectCache::kGetTimeout));
+  for (const ObjectInfo& object : page.objects) {
+    const bool is_list = object.name.ends_with("-list");
+    const bool goes = forgets_ ? is_list || phase_ == Phase::kSweepParts : !IsNeeded(object.name);
+    if (goes) doomed_.push_back(object.name);
+  }
+  list_next_ = page.next;
+  is_listed_ = page.next.empty();
+  return absl::OkStatus();
+}
+
+absl::Status CopyJob::ForgetRow() {
+  WorkTurn turn(&file_.work_lock());
+  H5M_RETURN_IF_ERROR(file_.dead());
+  H5M_RETURN_IF_ERROR(OfDisk(index_.DropCopy()));
+  is_whole_ = true;
+  phase_ = Phase::kDone;
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::store

@@ -1,0 +1,129 @@
+// Makes a copy of one file's heads and index in the archive, step by step:
+// docs/design/050-archive.md, "Copies of files".
+//
+//   reads the last copy's list --> of each head: parts --> copies the index --> parts
+//         --> list --> row --> deletes what no list names
+//
+// Only the row holds the file's work lock; no step that calls the archive holds it.
+#ifndef H5MIRROR_ONION_STORE_JOBS_COPY_JOB_H_
+#define H5MIRROR_ONION_STORE_JOBS_COPY_JOB_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "onion_store/file.h"
+#include "onion_store/index/version_index.h"
+#include "onion_store/jobs/job_sources.h"
+#include "onion_store/jobs/layer_bytes.h"
+#include "onion_store/object_store.h"
+#include "onion_store/pages/archived_copy.h"
+#include "onion_store/shared/memory_budget.h"
+
+namespace h5mirror::store {
+
+// Not thread-safe.
+class CopyJob {
+ public:
+  // All must outlive this.
+  CopyJob(ArchiveSource& file, VersionIndex& index, ObjectStore& store);
+
+  // Whether a copy of now would differ from the last one. `always`: also where it would not. The
+  // caller has the work lock, and seals the newest segment next.
+  absl::StatusOr<bool> Plan(bool always);
+  // One step. False: it is done. After an error of the archive it may be repeated.
+  // Errors: those of ArchiveJob::Step(); kDataLoss also where the head is damaged.
+  absl::StatusOr<bool> Step();
+
+  // Deletes all copies, then the row; in steps.
+  void PlanToDelete() {
+    forgets_ = true;
+    phase_ = Phase::kSweepLists;
+  }
+
+  // True: the copy is whole, so that what it does not name may go.
+  bool is_whole() const { return is_whole_; }
+  VersionNumber version() const { return version_; }
+  uint64_t put_bytes() const { return put_bytes_; }
+  // Why there is no copy now; empty: there is, or an error was returned.
+  const std::string& left() const { return left_; }
+
+ private:
+  enum class Phase : uint8_t {
+    kBegin,
+    kHead,
+    kHeadParts,
+    kIndex,
+    kIndexParts,
+    kList,
+    kRow,
+    kSweepLists,
+    kSweepParts,
+    kForgetRow,
+    kDone
+  };
+
+  absl::Status Run();
+  absl::Status Begin();
+  // The generations whose heads the copy needs, with the version of each.
+  absl::Status PlanHeads();
+  absl::Status BeginHead();
+  // The head of the last copy; null: there is none.
+  const CopyHead* LastHead(int64_t generation) const;
+  // Whether the head of the last copy does for this one, whose version of that generation is
+  // `newest`.
+  absl::StatusOr<bool> Stays(const CopyHead& last, const VersionInfo& newest);
+  absl::Status LeaveFor(std::string_view why);
+  // Decides which layers of the last copy stay, and what the new one is of.
+  absl::StatusOr<std::unique_ptr<LayerBytes>> BytesOver(const CopyHead& last, CopyHead* head,
+                                                        CopyLayer* layer);
+  absl::Status Parts(CopyLayer* layer, Phase next);
+  absl::Status CopyIndex();
+  absl::Status PutList();
+  absl::Status CommitRow();
+  absl::Status Sweep(Phase next);
+  absl::Status ForgetRow();
+  // Puts an object, once it is there compares it. kDataLoss: it is another one, twice.
+  absl::Status PutChecked(const std::string& name, const std::string& bytes);
+  absl::StatusOr<bool> IsThere(VersionNumber version, CutNumber cut, int64_t generation);
+  // Whether a sweep leaves an object.
+  bool IsNeeded(const std::string& name) const;
+  CopyLayer NewLayer() const;
+  absl::Status OfDisk(absl::Status status);
+
+  ArchiveSource& file_;
+  const HistoryFiles& files_;
+  VersionIndex& index_;
+  ObjectStore& store_;
+  Phase phase_ = Phase::kDone;
+  VersionNumber version_ = 0;
+  ArchivedCopyRow row_;  // of the last copy, then of this one
+  std::string shows_;
+  std::optional<FileCopy> last_;
+  FileCopy copy_;
+  std::map<int64_t, VersionNumber> heads_;  // to do, by generation
+  // Of the layer that is made now.
+  std::unique_ptr<LayerBytes> bytes_;
+  bool has_more_ = false;
+  std::string object_;  // to be put; empty: none
+  uint64_t next_part_ = 0;
+  std::string index_name_;  // the copy of the index on the disk
+  // Of a sweep.
+  bool forgets_ = false;  // all copies go
+  bool is_listed_ = false;
+  std::string list_next_;
+  std::deque<std::string> doomed_;
+  bool is_whole_ = false;
+  uint64_t put_bytes_ = 0;
+  std::string left_;
+  MemoryCharge charge_;
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_JOBS_COPY_JOB_H_

@@ -1,0 +1,59 @@
+// Rebuilds one file from its copy in an archive: docs/design/050-archive.md, "Copies of files".
+//
+//   index, aside --> gone back to the copy's version --> heads and sums --> segments --> owner
+//         --> sync --> the index gets its name
+//
+// So a file without `index` in its history was not rebuilt.
+#ifndef H5MIRROR_ONION_STORE_JOBS_FILE_RESTORE_H_
+#define H5MIRROR_ONION_STORE_JOBS_FILE_RESTORE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "base/env.h"
+#include "base/extent_set.h"
+#include "onion_store/disk/sqlite_vfs.h"
+#include "onion_store/index/version_index.h"
+#include "onion_store/pages/archived_copy.h"
+#include "onion_store/restore_root.h"
+
+namespace h5mirror::store {
+
+// Not thread-safe. All must outlive this.
+class FileRestore {
+ public:
+  // `aside`: a directory for the index while it is put in order.
+  FileRestore(EnvTree& tree, const SqliteVfs& vfs, std::string aside, ObjectStore& archive,
+              const RestoreOptions& options)
+      : tree_(tree), vfs_(vfs), aside_(std::move(aside)), archive_(archive), options_(options) {}
+
+  // Rebuilds what `copy` names as `name`. Errors as RootRestore::Restore().
+  absl::Status Run(const FileCopy& copy, const std::string& name);
+
+ private:
+  absl::Status MakeDirectories(const std::string& name);
+  absl::Status GetIndex(const FileCopy& copy, std::vector<ArchivedSegment>* segments);
+  // Puts the index in order: a version that is the newest one, and rows of what there is.
+  absl::Status PrepareIndex(const FileCopy& copy, std::vector<ArchivedSegment>* segments);
+  absl::Status GetHead(const FileCopy& copy, const CopyHead& head, const std::string& name,
+                       uint32_t mode_bits, const std::string& sums_name);
+  // Applies a layer to `file`, up to `size_bytes`; notes what it wrote.
+  absl::Status GetLayer(const FileId& file_id, const CopyLayer& layer, uint64_t size_bytes,
+                        EnvFile& file, ExtentSet* written);
+  absl::Status GetSegment(const FileCopy& copy, const ArchivedSegment& segment,
+                          const std::string& name);
+  // Gives the index its name: from now on the file is there.
+  absl::Status Publish(const std::string& history);
+  absl::Status Came(uint64_t bytes) const;
+
+  EnvTree& tree_;
+  const SqliteVfs& vfs_;
+  const std::string aside_;
+  ObjectStore& archive_;
+  const RestoreOptions& options_;
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_JOBS_FILE_RESTORE_H_

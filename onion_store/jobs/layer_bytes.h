@@ -1,0 +1,42 @@
+// Where the bytes of a copy's layer come from: docs/design/050-archive.md, "Copies of files".
+#ifndef H5MIRROR_ONION_STORE_JOBS_LAYER_BYTES_H_
+#define H5MIRROR_ONION_STORE_JOBS_LAYER_BYTES_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "base/env.h"
+#include "onion_store/file.h"
+#include "onion_store/pages/archived_copy.h"
+
+namespace h5mirror::store {
+
+// Not thread-safe. Waits for an archive, where it reads a version: the caller holds no lock.
+class LayerBytes {
+ public:
+  virtual ~LayerBytes() = default;
+
+  // The next bytes, as much as a part may have. False: they are the last. Errors: those of reading.
+  absl::StatusOr<bool> Fill(Part* part);
+
+  // All of a version but its zeros.
+  static std::unique_ptr<LayerBytes> OfVersion(std::unique_ptr<VersionReader> version);
+  // What changed up to the version `changes->to()`, which `version` reads; zeros too.
+  static std::unique_ptr<LayerBytes> OfChanges(std::unique_ptr<VersionReader> version,
+                                               std::unique_ptr<ChangeReader> changes);
+  // All of a file.
+  static std::unique_ptr<LayerBytes> OfFile(std::unique_ptr<EnvFile> file, uint64_t size_bytes);
+
+ protected:
+  // The next range, of at most `length_max` bytes; length 0: there is none.
+  virtual absl::StatusOr<Extent> Next(uint64_t length_max) = 0;
+  virtual absl::Status Read(uint64_t offset, absl::Span<char> out) = 0;
+  // Whether ranges of zeros are left out.
+  virtual bool skips_zeros() const { return false; }
+};
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_JOBS_LAYER_BYTES_H_

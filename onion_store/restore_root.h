@@ -1,0 +1,77 @@
+// Rebuilds files of a root from an archive alone: from the copies of their heads and indexes, and
+// from archived segments. Docs: docs/design/050-archive.md, "Copies of files".
+#ifndef H5MIRROR_ONION_STORE_RESTORE_ROOT_H_
+#define H5MIRROR_ONION_STORE_RESTORE_ROOT_H_
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "base/env.h"
+#include "onion_store/object_store.h"
+#include "onion_store/types.h"
+
+namespace h5mirror::store {
+
+// The newest copy of one file.
+struct RestorableFile {
+  FileId file_id{};
+  std::string name;         // that it gets; differs from its own, where another file has that
+  std::string prefix;       // of the names of the objects of the copy
+  absl::Time time;          // when the copy was made
+  absl::Time version_time;  // when the version that it shows was made
+  VersionNumber version = 0;
+  int64_t versions = 0;
+  uint64_t size_bytes = 0;
+  uint64_t copy_bytes = 0;  // of its objects, without segments
+  // kDataLoss: no list of the file can be read; nothing but the id is known.
+  absl::Status status;
+};
+
+// All files that an archive has a copy of, by name. A damaged list is passed over for an older one.
+// The cost grows with the objects of the archive. Errors: those of ObjectStore.
+absl::StatusOr<std::vector<RestorableFile>> ListRestorable(ObjectStore& archive);
+
+struct RestoreOptions {
+  // True: segments stay in the archive. The new root needs it, and no other root may use it.
+  bool keep_archived = false;
+  uint32_t umask_bits = 0027;  // as StoreOptions::umask_bits
+  // Called with the bytes that came, after each piece. An error ends the call with it.
+  std::function<absl::Status(uint64_t bytes)> on_bytes = nullptr;
+};
+
+// Not thread-safe. Holds the lock of the root.
+class RootRestore {
+ public:
+  // Makes `root`'s own directory, and a mark in it: no store opens the root until End(). A root
+  // that an earlier run for the same `archive_id` left is gone on with; empty: for any.
+  // Errors: kNotFound            the root does not exist.
+  //         kFailedPrecondition  it is not empty, or of another archive, or another process uses
+  //         it.
+  static absl::StatusOr<std::unique_ptr<RootRestore>> Begin(Env& env,
+                                                            const std::filesystem::path& root,
+                                                            const std::string& archive_id);
+  virtual ~RootRestore() = default;
+
+  // Rebuilds one file. True: it did. False: an earlier run had done so. After an error, and after a
+  // crash, nothing of the file counts, and the call may be repeated.
+  // Errors: kDataLoss  an object is not what was put, or lacks. The message names it.
+  //         kAlreadyExists  another file's directories are in the way.
+  //         those of ObjectStore and of the disk.
+  virtual absl::StatusOr<bool> Restore(ObjectStore& archive, const RestorableFile& file,
+                                       const RestoreOptions& options) = 0;
+  // From now on a store opens the root. Durable when it returns.
+  virtual absl::Status End() = 0;
+};
+
+// OK: `tree` is no root that a restore has begun and not ended. kFailedPrecondition.
+absl::Status CheckNotBeingRestored(EnvTree& tree);
+
+}  // namespace h5mirror::store
+
+#endif  // H5MIRROR_ONION_STORE_RESTORE_ROOT_H_

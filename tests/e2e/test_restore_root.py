@@ -1,0 +1,194 @@
+"""A server is killed, its root is lost, and the root is rebuilt from the archive alone."""
+
+import json
+import shutil
+import signal
+import stat
+
+import pytest
+from harness import hdf5, paths
+from harness.process import Process, run, wait_until
+from harness.site import Site
+from test_archive import s3  # noqa: F401  the fixture
+
+# Only what is ordered is archived, with copies of heads.
+OPTIONS = {"archive_every": "1h", "archive_after": "0s", "archive_heads": "true"}
+
+
+def write(site, name, first, end):
+    site.py(f"""
+        for n in range({first}, {end}):
+            with h5py.File("{name}", "a") as f:
+                f.attrs["n"] = n
+                f.require_dataset("d", (20_000,), "f8")[n * 100:] = np.random.rand(20_000 - n * 100)
+    """)
+    site.settle(name)
+
+
+def restore(site, url, *more, root=None, env=None):
+    command = [paths.BIN / "h5mirrord", "restore-root", "--archive", url, "--root", root or site.root, "--json", *more]
+    return run(command, site.logs, env={**site.plain_env(), **(env or {})}, name="restore-root")
+
+
+def lose_root(site):
+    site.server.kill9()
+    shutil.rmtree(site.root)
+    site.root.mkdir()
+
+
+def check(site, *names):
+    """All versions that were noted are there, and the checksums of all bytes are right."""
+    site.check_kept()
+    for name in names:
+        assert site.cli("verify", name).ok()
+
+
+@pytest.fixture
+def archive(tmp_path):
+    directory = tmp_path / "archive"
+    directory.mkdir()
+    return directory
+
+
+@pytest.fixture
+def site(tmp_path, archive):
+    """Two files with history, of which all is archived."""
+    site = Site(tmp_path, options={"archive": f"dir:{archive}", **OPTIONS})
+    try:
+        site.server.start()
+        for name in ("run.h5", "other.h5"):
+            write(site, name, 0, 6)
+        site.cli("tag", "run.h5@3", "good").ok()
+        site.keep("run.h5", "other.h5")
+        site.cli("archive", "--all").ok()
+        yield site
+    finally:
+        site.close()
+
+
+def test_a_lost_root_comes_back_with_all_history(site, archive, tmp_path):
+    heads = {name: hdf5.digest(site.head(name)) for name in ("run.h5", "other.h5")}
+    write(site, "run.h5", 6, 8)  # No copy has these.
+    lose_root(site)
+    before = sorted((each, each.stat().st_mtime_ns) for each in archive.rglob("*"))
+    shown = json.loads(restore(site, f"dir:{archive}", "--dry-run").ok().out)
+    assert not shown["done"] and not list(site.root.iterdir())
+    assert [(each["name"], each["version"], each["state"]) for each in shown["files"]] == [
+        ("other.h5", 6, "listed"), ("run.h5", 6, "listed")]
+    done = json.loads(restore(site, f"dir:{archive}").ok().out)
+    assert done["done"] and {each["state"] for each in done["files"]} == {"restored"}
+    assert sorted((each, each.stat().st_mtime_ns) for each in archive.rglob("*")) == before
+    for name, digest in heads.items():
+        assert hdf5.digest(site.head(name)) == digest
+    again = restore(site, f"dir:{archive}")
+    assert again.code == 5 and "not empty" in again.err, again.describe()
+    own = tmp_path / "own"  # The archive is the lost root's.
+    own.mkdir()
+    site.server.options["archive"] = f"dir:{own}"
+    site.server.start()
+    check(site, "run.h5", "other.h5")
+    assert "good" in site.cli("log", "run.h5").ok().out
+    write(site, "other.h5", 6, 8)
+    site.keep("other.h5")
+    site.cli("archive", "--all").ok()
+    lose_root(site)
+    restore(site, f"dir:{own}", "--files", "o*").ok()
+    assert site.head("other.h5").exists() and not site.head("run.h5").exists()
+
+
+def test_the_new_root_takes_the_archive_over(site, archive):
+    lose_root(site)
+    restore(site, f"dir:{archive}", "--take-over").ok()
+    assert not list(site.root.rglob("pages-*"))
+    site.server.start()
+    check(site, "run.h5", "other.h5")
+    write(site, "other.h5", 6, 9)
+    site.keep("other.h5")
+    site.cli("archive", "--all").ok()
+    lose_root(site)
+    restore(site, f"dir:{archive}", "--take-over").ok()
+    site.server.start()
+    check(site, "run.h5", "other.h5")
+
+
+def test_a_former_server_stops_using_an_archive_that_was_taken_over(site, archive, tmp_path):
+    new = tmp_path / "new"
+    new.mkdir()
+    restore(site, f"dir:{archive}", "--take-over", root=new).ok()
+    write(site, "run.h5", 6, 8)
+    refused = site.cli("archive", "run.h5")
+    assert refused.code == 5 and "another root" in refused.err, refused.describe()
+
+
+def test_a_restore_that_is_killed_goes_on(site, archive, tmp_path):
+    new = tmp_path / "new"
+    new.mkdir()
+    command = [paths.BIN / "h5mirrord", "restore-root", "--archive", f"dir:{archive}", "--root", new]
+    process = Process(command, site.logs, env=site.plain_env(), name="killed")
+    try:
+        wait_until(lambda: (new / ".h5mirror").exists() or not process.running(), "it does not begin")
+        process.signal(signal.SIGKILL)
+        process.wait(60)
+    finally:
+        process.kill()
+    if (new / ".h5mirror" / "restoring").exists():
+        served = run([paths.BIN / "h5mirrord", "--root", new, "--listen", "127.0.0.1:0"], site.logs, name="early")
+        assert served.code == 5 and "restore-root again" in served.err, served.describe()
+    if not (new / ".h5mirror" / "tokens").exists():  # It had not ended.
+        assert json.loads(restore(site, f"dir:{archive}", root=new).ok().out)["done"]
+    for name in ("run.h5", "other.h5"):
+        assert (new / name).read_bytes() == site.head(name).read_bytes()
+
+
+def test_a_damaged_object_is_named_and_its_file_left_out(site, archive, tmp_path):
+    new = tmp_path / "new"
+    new.mkdir()
+    wrong = sorted(archive.rglob("*data-000000"))[0]
+    name = next(each for each in json.loads(restore(site, f"dir:{archive}", "--dry-run", root=new).ok().out)["files"]
+                if each["file_id"] in str(wrong))["name"]
+    data = bytearray(wrong.read_bytes())
+    data[len(data) // 2] ^= 1
+    wrong.write_bytes(data)
+    failed = restore(site, f"dir:{archive}", root=new)
+    assert failed.code == 1 and str(wrong.relative_to(archive)) in failed.err, failed.describe()
+    states = {each["name"]: each["state"] for each in json.loads(failed.out)["files"]}
+    assert states.pop(name) == "damaged" and set(states.values()) == {"restored"}
+    assert not (new / name).exists()
+    restore(site, f"dir:{archive}", "--skip-damaged", root=new).ok()
+    assert not (new / ".h5mirror" / "restoring").exists()
+
+
+def test_command_lines_that_are_wrong(site, archive, tmp_path):
+    assert restore(site, "somewhere", root=tmp_path).code == 2
+    assert restore(site, f"dir:{archive}", "--take-over", "--files", "a*").code == 2
+    assert restore(site, f"dir:{archive}", root=tmp_path / "no").code == 3
+    assert restore(site, f"dir:{archive}", root=site.root).code == 5
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    none = restore(site, f"dir:{empty}", root=empty)
+    assert none.code == 1 and "no archive of a root" in none.err, none.describe()
+
+
+def test_a_root_comes_back_from_s3(tmp_path, s3):  # noqa: F811
+    url, env, _ = s3
+    keys = tmp_path / "keys"
+    keys.write_text(f"[default]\naws_access_key_id = {env['AWS_ACCESS_KEY_ID']}\n"
+                    f"aws_secret_access_key = {env['AWS_SECRET_ACCESS_KEY']}\n")
+    keys.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    url = f"{url}&credentials={keys}"
+    site = Site(tmp_path, options={"archive": url, **OPTIONS})
+    try:
+        site.server.start()
+        write(site, "run.h5", 0, 6)
+        site.keep("run.h5")
+        site.cli("archive", "run.h5").ok()
+        write(site, "run.h5", 6, 8)
+        site.keep("run.h5")
+        site.cli("archive", "run.h5").ok()
+        lose_root(site)
+        restore(site, url).ok()
+        del site.server.options["archive"]
+        site.server.start()
+        check(site, "run.h5")
+    finally:
+        site.close()
