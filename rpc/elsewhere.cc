@@ -12,11 +12,12 @@ constexpr char kPayload[] = "type.googleapis.com/h5mirror.v1.ServedElsewhere";
 std::optional<v1::ServedElsewhere> MessageOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kPayload);
   v1::ServedElsewhere message;
-  if (!absl::IsUnavailable(status) || !payload.has_value() ||
-      !message.ParseFromString(std::string(*payload))) {
-    return std::nullopt;
-  }
+  if (!payload.has_value() || !message.ParseFromString(std::string(*payload))) return std::nullopt;
   return message;
+}
+
+std::optional<v1::ServedElsewhere> MessageOfUnavailable(const absl::Status& status) {
+  return absl::IsUnavailable(status) ? MessageOf(status) : std::nullopt;
 }
 
 }  // namespace
@@ -39,12 +40,24 @@ absl::Status NobodyServesError(std::string_view text) {
 }
 
 bool IsNobodyServes(const absl::Status& status) {
-  const std::optional<v1::ServedElsewhere> message = MessageOf(status);
+  const std::optional<v1::ServedElsewhere> message = MessageOfUnavailable(status);
   return message.has_value() && message->address().empty();
 }
 
+absl::Status OwnerLacksIt(absl::Status status, std::string_view cell, uint64_t epoch) {
+  v1::ServedElsewhere message;
+  message.set_cell(std::string(cell));
+  message.set_epoch(epoch);
+  status.SetPayload(kPayload, absl::Cord(message.SerializeAsString()));
+  return status;
+}
+
+bool IsOwnerLacksIt(const absl::Status& status) {
+  return absl::IsNotFound(status) && MessageOf(status).has_value();
+}
+
 std::optional<Elsewhere> ElsewhereOf(const absl::Status& status) {
-  const std::optional<v1::ServedElsewhere> message = MessageOf(status);
+  const std::optional<v1::ServedElsewhere> message = MessageOfUnavailable(status);
   if (!message.has_value() || message->address().empty()) return std::nullopt;
   return Elsewhere{message->address(), message->cell(), message->epoch()};
 }

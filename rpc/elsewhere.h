@@ -28,6 +28,11 @@ absl::Status ElsewhereError(const Elsewhere& elsewhere);
 absl::Status NobodyServesError(std::string_view text);
 bool IsNobodyServes(const absl::Status& status);
 
+// kNotFound as `status`, of the server that serves the file's cell: it has looked, and may answer.
+// Without that, kNotFound may come from any server that gives the caller no right to the name.
+absl::Status OwnerLacksIt(absl::Status status, std::string_view cell, uint64_t epoch);
+bool IsOwnerLacksIt(const absl::Status& status);
+
 // Nullopt: `status` says nothing of another server.
 std::optional<Elsewhere> ElsewhereOf(const absl::Status& status);
 

@@ -28,6 +28,17 @@ TEST(ElsewhereTest, ACellWithoutAServerPassesTheWire) {
   EXPECT_FALSE(IsNobodyServes(absl::UnavailableError("Connection refused")));
 }
 
+TEST(ElsewhereTest, TheOwnersWordThatItLacksAFilePassesTheWire) {
+  const absl::Status missing = absl::NotFoundError("no file lab/a/x.h5");
+  const absl::Status status = FromGrpc(ToGrpc(OwnerLacksIt(missing, "lab/a", 12)));
+  EXPECT_TRUE(IsOwnerLacksIt(status));
+  EXPECT_EQ(status.message(), missing.message());
+  EXPECT_EQ(ElsewhereOf(status), std::nullopt);
+  EXPECT_FALSE(IsNobodyServes(status));
+  EXPECT_FALSE(IsOwnerLacksIt(FromGrpc(ToGrpc(missing))));
+  EXPECT_FALSE(IsOwnerLacksIt(NobodyServesError("it is being opened")));
+}
+
 TEST(ElsewhereTest, OtherStatusesNameNoServer) {
   EXPECT_EQ(ElsewhereOf(absl::OkStatus()), std::nullopt);
   EXPECT_EQ(ElsewhereOf(FromGrpc(ToGrpc(absl::UnavailableError("stopping")))), std::nullopt);

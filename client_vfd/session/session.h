@@ -362,6 +362,8 @@ class Session final : public std::enable_shared_from_this<Session>,
   OwnerSearch::Wait WaitsFor() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SearchServer(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnServerTold(uint64_t number, const ServerAnswer& answer) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the server of the answer serves this session's file, or would make it.
+  bool Serves(const ServerAnswer& answer) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of the answer of `asked_route_`; moves to that server where it serves the file.
   OwnerSearch::Told WeighAnswer(const ServerAnswer& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The stream is given up, and the next one begins there at once.

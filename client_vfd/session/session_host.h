@@ -31,6 +31,7 @@ struct ServerAnswer {
   absl::Status status;       // OK, or the error as it came
   std::string peer;          // the address that was asked, as gRPC writes it; empty: unknown
   uint64_t lease_token = 0;  // of the stream that the file's writer has there; 0: there is none
+  std::string file_id;       // of the file there; empty: unknown
 };
 
 // Thread-safe, but for the calls of the sender thread. Lock order: a session's mutex before the

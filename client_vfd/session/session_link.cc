@@ -183,6 +183,7 @@ void Session::OnResponse(const v1::MirrorFileResponse& response) {
     case v1::MirrorFileResponse::kCutVisible:
       tickets_.OnVisible(response.cut_visible().seq());
       parts_.OnVisible();
+      rounds_.OnAck();
       base_.OnVisible(response.cut_visible().cut());
       if (life_.released() && tickets_.IsFinalAcked(H5M_ACK_APPLIED)) {
         host_.WakeSuccessors(*this);
@@ -212,7 +213,8 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
       opened.token(), opened.takes_parts(),
       route_.is_first() ? StreamParts::Server::kConfigured : StreamParts::Server::kElsewhere);
   route_.OnAnswer();
-  rounds_.OnOpened();
+  rounds_.OnOpened(host_.Now());
+  search_.OnOpened();
   first_retry_ = Link::kFirstRetryEvery;
   refused_credential_.reset();
   standing_.OnOpened();
@@ -299,6 +301,7 @@ void Session::ForgetRename() {
 }
 
 void Session::OnDurable(const v1::CutDurable& durable) {
+  rounds_.OnAck();
   tickets_.OnDurable(durable.seq());
   group_.OnDurable(tickets_.durable_seq());
   base_.OnDurable(durable.cut(), durable.version());

@@ -11,8 +11,25 @@
 namespace h5mirror::vfd {
 namespace {
 
-// It serves the file, or would serve it: it has no such file yet.
-bool Serves(const absl::Status& status) { return status.ok() || absl::IsNotFound(status); }
+using Told = OwnerSearch::Told;
+
+// Of an answer that names no server which serves the file.
+Told ToldBy(const absl::Status& status) {
+  if (rpc::IsNobodyServes(status)) return Told::kNobody;
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+      return Told::kSilent;
+    case absl::StatusCode::kOk:        // another file of that name
+    case absl::StatusCode::kNotFound:  // so it says, or gives this caller no right to it
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kUnimplemented:
+      return Told::kRefused;
+    default:
+      return Told::kNobody;
+  }
+}
 
 }  // namespace
 
@@ -64,24 +81,36 @@ void Session::SearchServer(absl::Time now) {
 void Session::OnServerTold(uint64_t number, const ServerAnswer& answer) {
   absl::MutexLock lock(&mutex_);
   if (!search_.Take(number) || WaitsFor() == OwnerSearch::Wait::kNothing) return;
-  const OwnerSearch::Told told = WeighAnswer(answer);
+  const Told told = WeighAnswer(answer);
   search_.OnTold(told, host_.Now());
-  if (told != OwnerSearch::Told::kOther) asked_route_.reset();
+  if (told != Told::kOther) asked_route_.reset();
+}
+
+// A server of another cluster has no such file either, or another one of that name: an open stream
+// is not left for it.
+bool Session::Serves(const ServerAnswer& answer) const {
+  if (rpc::IsOwnerLacksIt(answer.status)) {
+    return base_.base_cut() <= 0 && tickets_.durable_seq() == 0;  // It cannot have lost it.
+  }
+  if (!answer.status.ok()) return false;
+  const Bytes16& mine = record_.value().file_id;
+  const bool is_known = link_.is_open() && mine != Bytes16{} && !answer.file_id.empty();
+  return !is_known || answer.file_id == ToByteString(mine);
 }
 
 OwnerSearch::Told Session::WeighAnswer(const ServerAnswer& answer) {
-  using Told = OwnerSearch::Told;
   const rpc::ClientOptions cluster = ClusterNow();
   const rpc::ClientOptions asked = asked_route_->Apply(cluster);
   if (const auto elsewhere = rpc::ElsewhereOf(answer.status)) {
     if (!asked_route_->Follow(cluster, elsewhere->address)) return Told::kNobody;
     return asked_route_->Apply(cluster).target == stream_target_ ? Told::kSame : Told::kOther;
   }
-  if (!Serves(answer.status)) {
-    const bool is_lost =
-        absl::IsUnavailable(answer.status) || absl::IsDeadlineExceeded(answer.status);
-    if (is_lost && !rpc::IsNobodyServes(answer.status)) host_.DropChannel(asked);
-    return Told::kNobody;
+  if (!Serves(answer)) {
+    const Told told = ToldBy(answer.status);
+    // After the deadline of a question the connection may still be on its way: gRPC gives it up by
+    // itself, and says so then.
+    if (told == Told::kSilent && absl::IsUnavailable(answer.status)) host_.DropChannel(asked);
+    return told;
   }
   // It has two names, or two networks: it is the stream's own server.
   const bool is_peer = !answer.peer.empty() && answer.peer == outbox_.peer();
@@ -94,6 +123,7 @@ OwnerSearch::Told Session::WeighAnswer(const ServerAnswer& answer) {
 void Session::MoveTo(const rpc::ServerRoute& route) {
   host_.DropChannel(ServerNow());
   host_.SetDoubtful(stream_target_);
+  search_.OnLeft();
   route_ = route;
   const std::string why = absl::StrCat("the server ", ServerNow().server, " serves it now");
   Notify("redirected", absl::StrCat(config_.real_path, ": ", why), false);

@@ -227,7 +227,12 @@ void ClusterStore::SetOwnerListener(OwnerListener listener) {
 
 absl::StatusOr<std::shared_ptr<store::File>> ClusterStore::OpenFile(std::string_view name) {
   H5M_ASSIGN_OR_RETURN(const Cell cell, CellFor(name));
-  H5M_ASSIGN_OR_RETURN(auto file, cell->Fresh(cell->store().OpenFile(cell->Inner(name))));
+  auto opened = cell->store().OpenFile(cell->Inner(name));
+  if (absl::IsNotFound(opened.status())) {
+    H5M_RETURN_IF_ERROR(cell->Check());
+    return rpc::OwnerLacksIt(opened.status(), cell->cell(), cell->epoch());
+  }
+  H5M_ASSIGN_OR_RETURN(auto file, cell->Fresh(std::move(opened)));
   return cell->Guard(std::move(file));
 }
 

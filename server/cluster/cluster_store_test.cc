@@ -72,7 +72,7 @@ TEST_F(ClusterStoreTest, FilesHaveTheNamesOfClients) {
   const auto file = *store_.OpenFile("x-y/b.h5");
   EXPECT_EQ(store::ReadVersion(*file, 1), "two");
   EXPECT_EQ(file, *store_.OpenFile("x-y/b.h5")) << "all callers share one object";
-  EXPECT_TRUE(absl::IsNotFound(store_.OpenFile("x/none.h5").status()));
+  EXPECT_TRUE(rpc::IsOwnerLacksIt(store_.OpenFile("x/none.h5").status()));
 }
 
 TEST_F(ClusterStoreTest, AFileOfAnotherServerNamesIt) {

@@ -342,8 +342,10 @@ absl::StatusOr<Authenticator::Decision> Authenticator::FindRule(
     } else if (find_owner_ != nullptr) {
       found = find_owner_(file);
     }
-    // Of a cluster: the server that has the file knows its owner.
-    if (rpc::ElsewhereOf(found.status()).has_value()) return found.status();
+    // Of a cluster: the server that has the file knows its owner. For a moment it may be none.
+    if (rpc::ElsewhereOf(found.status()).has_value() || rpc::IsNobodyServes(found.status())) {
+      return found.status();
+    }
     // What the disk says would tell a stranger that there is such a file.
     if (!found.ok()) {
       return absl::UnavailableError(

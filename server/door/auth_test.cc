@@ -345,6 +345,16 @@ TEST_F(RulesTest, InAClusterTheServerThatHasTheFileKnowsItsOwner) {
   EXPECT_EQ(elsewhere->address, "node-b:7447");
 }
 
+TEST_F(RulesTest, ACallerLearnsThatNobodyServesTheFileJustNow) {
+  AccessRule own = Rule({"**"}, {}, "read");
+  own.owners = {"${user}"};
+  authenticator_.SetRules({own});
+  authenticator_.SetOwners([](std::string_view) -> absl::StatusOr<store::FileOwner> {
+    return rpc::NobodyServesError("bl7/a: it is being taken over");
+  });
+  EXPECT_TRUE(rpc::IsNobodyServes(authenticator_.Check(Me(), {Right::kRead, "bl7/a"})));
+}
+
 TEST(RightsTest, ListIsParsedAndPrinted) {
   EXPECT_EQ(Rights::Parse("admin,read")->ToString(), "read,restore,delete,operate");
   EXPECT_EQ(Rights::Parse("delete,write")->ToString(), "write,delete");

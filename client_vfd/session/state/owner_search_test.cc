@@ -1,5 +1,7 @@
 #include "client_vfd/session/state/owner_search.h"
 
+#include <algorithm>
+
 #include "gtest/gtest.h"
 
 namespace h5mirror::vfd {
@@ -99,10 +101,71 @@ TEST(OwnerSearchTest, AnAnswerForAnEarlierStreamCountsNoMore) {
   EXPECT_TRUE(search.Take(next));
 }
 
+TEST(OwnerSearchTest, AnOpeningThatIsSlowIsGivenMoreTimeEachTime) {
+  OwnerSearch search(kJitter);
+  absl::Duration patience = OwnerSearch::kShortAfter;
+  absl::Time now = kStart;
+  for (int move = 0; move < 10; ++move) {
+    search.Begin();
+    search.Look(Wait::kNothing, now);
+    search.Look(Wait::kOpening, now);
+    EXPECT_FALSE(search.IsDue(now + patience - kMoment));
+    ASSERT_TRUE(search.IsDue(now += patience));
+    search.OnLeft();
+    patience = std::min(2 * patience, OwnerSearch::kSilentAfter);
+  }
+  EXPECT_EQ(patience, OwnerSearch::kSilentAfter);
+  search.OnOpened();
+  search.Look(Wait::kNothing, now);
+  search.Look(Wait::kOpening, now);
+  EXPECT_TRUE(search.IsDue(now + OwnerSearch::kShortAfter));
+}
+
+TEST(OwnerSearchTest, AStreamThatWasTakenIsLeftWithoutMoreTimeForTheNext) {
+  OwnerSearch search = Waiting(Wait::kAnswer);
+  search.OnLeft();
+  search.Begin();
+  search.Look(Wait::kOpening, kSilent);
+  EXPECT_TRUE(search.IsDue(kSilent + OwnerSearch::kShortAfter));
+}
+
+TEST(OwnerSearchTest, ServersThatGiveNoAnswerAreAskedLessOften) {
+  OwnerSearch search = Waiting(Wait::kAnswer);
+  absl::Time now = kSilent;
+  absl::Duration pause = OwnerSearch::kNobodyAgain;
+  for (int question = 0; question < 6; ++question) {
+    ASSERT_TRUE(search.Take(search.Ask()));
+    search.OnTold(Told::kSilent, now);
+    EXPECT_FALSE(search.IsDue(now + pause + kJitter - kMoment));
+    ASSERT_TRUE(search.IsDue(now += pause + kJitter));
+    pause = std::min(2 * pause, OwnerSearch::kSilentAgainMax);
+  }
+  EXPECT_EQ(pause, OwnerSearch::kSilentAgainMax);
+  search.OnTold(Told::kNobody, now);
+  search.OnTold(Told::kSilent, now);
+  EXPECT_TRUE(search.IsDue(now + OwnerSearch::kNobodyAgain + kJitter)) << "an answer came between";
+}
+
+TEST(OwnerSearchTest, QuestionsThatCannotSucceedEnd) {
+  OwnerSearch search = Waiting(Wait::kAnswer);
+  absl::Time now = kSilent;
+  for (int refusal = 0; refusal < OwnerSearch::kRefusalsMax; ++refusal) {
+    ASSERT_TRUE(search.IsDue(now)) << "another server may answer";
+    ASSERT_TRUE(search.Take(search.Ask()));
+    search.OnTold(Told::kRefused, now);
+    now += OwnerSearch::kSameAgain + kJitter;
+  }
+  EXPECT_FALSE(search.IsDue(now + absl::Hours(1)));
+  search.Begin();
+  search.Look(Wait::kNothing, now);
+  search.Look(Wait::kAnswer, now);
+  EXPECT_TRUE(search.IsDue(now + OwnerSearch::kSilentAfter)) << "of the next stream";
+}
+
 TEST(ServerRoundsTest, AfterALossTheNextAttemptBeginsAtOnce) {
   ServerRounds rounds(kJitter);
   EXPECT_EQ(rounds.Next(1, kStart), kStart);
-  rounds.OnOpened();
+  rounds.OnAck();
   EXPECT_EQ(rounds.Next(1, kStart + absl::Minutes(1)), kStart + absl::Minutes(1));
 }
 
@@ -132,6 +195,51 @@ TEST(ServerRoundsTest, ASlowRoundIsFollowedByTheNextAtOnce) {
   ASSERT_EQ(rounds.Next(2, kStart), kStart);
   ASSERT_EQ(rounds.Next(2, kStart), kStart);
   EXPECT_EQ(rounds.Next(2, kStart + absl::Seconds(4)), kStart + absl::Seconds(4));
+}
+
+// Rounds of two servers from `now` to `end`; returns how many began.
+int RoundsUntil(ServerRounds& rounds, absl::Time& now, absl::Time end) {
+  int count = 0;
+  for (; now < end; ++count) {
+    EXPECT_EQ(rounds.Next(2, now), now);
+    now = rounds.Next(2, now);
+  }
+  return count;
+}
+
+TEST(ServerRoundsTest, ALossThatLastsIsHurriedForNoMore) {
+  ServerRounds rounds(kJitter);
+  absl::Time now = kStart;
+  ASSERT_EQ(rounds.Next(2, now), now);
+  const absl::Time slow_from = kStart + ServerRounds::kHurryFor;
+  EXPECT_EQ(RoundsUntil(rounds, now, slow_from),
+            ServerRounds::kHurryFor / (ServerRounds::kEvery + kJitter) + 1);
+  RoundsUntil(rounds, now, slow_from + absl::Minutes(1));
+  EXPECT_LE(RoundsUntil(rounds, now, now + absl::Hours(1)),
+            absl::Hours(1) / ServerRounds::kEveryMax);
+}
+
+TEST(ServerRoundsTest, AServerThatTakesTheStreamAndLosesItIsNoEndOfTheLoss) {
+  ServerRounds rounds(kJitter);
+  absl::Time now = kStart;
+  ASSERT_EQ(rounds.Next(1, now), now) << "the loss";
+  for (int time = 0; time < 3; ++time) {
+    rounds.OnOpened(now);
+    const absl::Time next = rounds.Next(1, now);
+    EXPECT_EQ(next, now + ServerRounds::kEvery + kJitter);
+    now = next;
+  }
+  rounds.OnAck();
+  EXPECT_EQ(rounds.Next(1, now), now);
+}
+
+TEST(ServerRoundsTest, AnIdleStreamThatWasThereForLongIsANewLoss) {
+  ServerRounds rounds(kJitter);
+  ASSERT_EQ(rounds.Next(1, kStart), kStart);
+  ASSERT_GT(rounds.Next(1, kStart), kStart);
+  rounds.OnOpened(kStart);
+  const absl::Time later = kStart + ServerRounds::kHeldFor;
+  EXPECT_EQ(rounds.Next(1, later), later);
 }
 
 }  // namespace

@@ -1,0 +1,294 @@
+// Where a session's stream goes when its server is silent, by the answers of other servers.
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client_vfd/session/session.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "rpc/channel.h"
+#include "rpc/elsewhere.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr char kA[] = "dns:///node-a:7447";
+constexpr char kB[] = "dns:///node-b:7447";
+constexpr char kC[] = "dns:///node-c:7447";
+constexpr uint64_t kLease = 7;
+constexpr absl::Duration kTimer = absl::Milliseconds(100);
+const Bytes16 kFileId = {1, 2, 3};
+
+struct Question {
+  std::string target;
+  std::function<void(const ServerAnswer&)> answered;
+};
+
+// Takes each message, and says so when it is told to.
+class FakeStream final : public Stream {
+ public:
+  FakeStream(std::string target, StreamOwner* owner) : target(std::move(target)), owner(owner) {}
+  void Write(const grpc::ByteBuffer& /*message*/, Last /*last*/) override { is_writing = true; }
+  void HalfClose() override {}
+  void Cancel() override { is_cancelled = true; }
+  void Abandon() override { owner = nullptr; }
+  std::string Peer() const override { return peer; }
+
+  // The server takes all that is ready.
+  void Drain() {
+    do {
+      is_writing = false;
+      owner->OnWritable();
+    } while (is_writing);
+  }
+  void Open() {
+    v1::MirrorFileResponse response;
+    v1::SessionOpened& opened = *response.mutable_opened();
+    opened.set_relation(v1::RELATION_NEW);
+    opened.set_token(kLease);
+    opened.set_file_id(ToByteString(kFileId));
+    owner->OnResponse(response);
+  }
+  void AckDurable(uint64_t seq) {
+    v1::MirrorFileResponse response;
+    response.mutable_cut_durable()->set_seq(seq);
+    response.mutable_cut_durable()->set_cut(static_cast<int64_t>(seq));
+    owner->OnResponse(response);
+  }
+
+  const std::string target;
+  StreamOwner* owner;
+  std::string peer;
+  bool is_writing = false;
+  bool is_cancelled = false;
+};
+
+class FakeReader final : public FileReader {
+ public:
+  absl::Status Read(Extent extent, char* out) const override {
+    std::fill_n(out, extent.length, 'x');
+    return absl::OkStatus();
+  }
+  absl::StatusOr<FileStat> Stat() const override { return FileStat(); }
+  std::vector<Extent> DataExtents() const override { return {}; }
+};
+
+class FakeHost final : public SessionHost {
+ public:
+  absl::Time Now() override { return now; }
+  absl::Time TimeOfDay() override { return now; }
+  Bytes16 RandomId() override { return {}; }  // Of no jitter.
+  void Await(absl::Mutex& /*mutex*/, absl::FunctionRef<bool()> /*condition*/,
+             absl::Time deadline) override {
+    now = std::max(now, deadline);
+  }
+  void Add(std::shared_ptr<Session> session) override { kept = std::move(session); }
+  void Wake(Session* /*session*/) override {}
+  std::shared_ptr<Session> Predecessor(const Session& /*session*/) override { return nullptr; }
+  void WakeSuccessors(const Session& /*ended*/) override {}
+  // It keeps its buffers for as long as the process lives.
+  FramePool& pool() override {
+    static auto* const pool = new FramePool(rpc::kMaxFrameBytes, 4, [] {});
+    return *pool;
+  }
+  std::atomic<int64_t>& saved_bytes(const std::string& /*server*/) override { return saved_bytes_; }
+  bool Suspect(const std::string& /*server*/) override { return false; }
+  void SetSuspect(const std::string& /*server*/, bool /*suspect*/) override {}
+  Stream* StartStream(const rpc::ClientOptions& options, StreamOwner* owner) override {
+    return &streams.emplace_back(options.target, owner);
+  }
+  void DropChannel(const rpc::ClientOptions& options) override {
+    dropped.push_back(options.target);
+  }
+  void AskServer(const rpc::ClientOptions& options, const std::string& /*name*/,
+                 absl::Duration /*timeout*/,
+                 std::function<void(const ServerAnswer&)> answered) override {
+    questions.push_back({options.target, std::move(answered)});
+  }
+
+  absl::Time now = absl::FromUnixSeconds(1'000'000);
+  std::shared_ptr<Session> kept;
+  std::deque<FakeStream> streams;
+  std::deque<Question> questions;
+  std::vector<std::string> dropped;
+
+ private:
+  std::atomic<int64_t> saved_bytes_{0};
+};
+
+class SessionSearchTest : public ::testing::Test {
+ protected:
+  SessionSearchTest() {
+    SessionConfig config;
+    config.real_path = "/nowhere/run7.h5";
+    config.name = "beam/run7.h5";
+    config.remote = RemoteClaim();  // It leaves no record beside the file.
+    config.server.server = "node-a|node-b|node-c";
+    config.server.target = kA;
+    config.server.others = {{kB, false}, {kC, false}};
+    config.timeout = absl::Minutes(5);
+    config.linger = absl::Minutes(5);
+    session_ = Session::Start(host_, std::move(config), std::make_unique<FakeReader>());
+    session_->Pump();
+  }
+
+  FakeStream& stream() { return host_.streams.back(); }
+  // The server takes the stream and owes an answer to a barrier.
+  void Owe() {
+    stream().Open();
+    stream().Drain();
+    session_->AfterWrite({0, 4}, H5M_WRITE_RAW);
+    session_->Cut(CutKind::kSync, H5M_ACK_NONE, "");
+    session_->Pump();
+    stream().Drain();
+  }
+  // A tick of the timer; reports that it sends are taken.
+  void Pass() {
+    session_->OnTimer();
+    if (stream().is_writing) stream().Drain();
+    host_.now += kTimer;
+    session_->OnTimer();
+  }
+  // Passes until there is a question, and answers it. Returns the server that was asked; "": none
+  // was, within `longest`.
+  std::string AnswerNext(const ServerAnswer& answer, absl::Duration longest = absl::Seconds(6)) {
+    for (absl::Duration passed; host_.questions.empty() && passed < longest; passed += kTimer) {
+      Pass();
+    }
+    if (host_.questions.empty()) return "";
+    const Question question = std::move(host_.questions.front());
+    host_.questions.pop_front();
+    question.answered(answer);
+    session_->Pump();
+    return question.target;
+  }
+  std::vector<std::string> Targets() const {
+    std::vector<std::string> targets;
+    for (const FakeStream& stream : host_.streams) targets.push_back(stream.target);
+    return targets;
+  }
+
+  FakeHost host_;
+  std::shared_ptr<Session> session_;
+};
+
+ServerAnswer Answer(absl::Status status) {
+  return {std::move(status), "ipv4:10.0.0.9:7447", 0, ""};
+}
+
+ServerAnswer Has(const Bytes16& file_id) {
+  ServerAnswer answer = Answer(absl::OkStatus());
+  answer.file_id = ToByteString(file_id);
+  return answer;
+}
+
+ServerAnswer OwnerLacks() {
+  return Answer(rpc::OwnerLacksIt(absl::NotFoundError("no file"), "beam", 3));
+}
+
+TEST_F(SessionSearchTest, AnOpenStreamMovesToTheServerThatHasTheFile) {
+  Owe();
+  const std::string asked = AnswerNext(Has(kFileId));
+  EXPECT_NE(asked, kA);
+  EXPECT_THAT(Targets(), ElementsAre(kA, asked));
+  EXPECT_TRUE(host_.streams.front().is_cancelled);
+  EXPECT_EQ(host_.streams.front().owner, nullptr);
+}
+
+TEST_F(SessionSearchTest, AStreamThatIsNotTakenMovesToo) {
+  const std::string asked = AnswerNext(Has(kFileId), absl::Seconds(1));
+  EXPECT_THAT(Targets(), ElementsAre(kA, asked));
+}
+
+TEST_F(SessionSearchTest, AServerThatOwesNothingIsNotLeft) {
+  stream().Open();
+  stream().Drain();
+  EXPECT_EQ(AnswerNext(Has(kFileId), absl::Minutes(1)), "");
+}
+
+TEST_F(SessionSearchTest, ANameMoreOfTheSameServerIsNoOtherServer) {
+  Owe();
+  ServerAnswer by_lease = Has(kFileId);
+  by_lease.lease_token = kLease;
+  EXPECT_NE(AnswerNext(by_lease), "");
+  stream().peer = "ipv4:10.0.0.9:7447";
+  EXPECT_NE(AnswerNext(Has(kFileId)), "") << "the address of both connections";
+  EXPECT_THAT(Targets(), ElementsAre(kA));
+}
+
+TEST_F(SessionSearchTest, AServerThatGivesNoRightIsNotMovedTo) {
+  Owe();
+  for (int i = 0; i < OwnerSearch::kRefusalsMax; ++i) {
+    EXPECT_NE(AnswerNext(Answer(absl::NotFoundError("no such file, or no right to it"))), "");
+  }
+  EXPECT_THAT(Targets(), ElementsAre(kA));
+  EXPECT_FALSE(host_.streams.front().is_cancelled);
+  EXPECT_EQ(AnswerNext(Has(kFileId), absl::Minutes(1)), "") << "no more questions";
+}
+
+TEST_F(SessionSearchTest, AStreamThatIsNotTakenIsNotLeftForSuchAServerEither) {
+  EXPECT_NE(AnswerNext(Answer(absl::NotFoundError("no right"))), "");
+  EXPECT_THAT(Targets(), ElementsAre(kA));
+}
+
+TEST_F(SessionSearchTest, AFileOfWhichNothingIsDurableIsMadeByItsNewOwner) {
+  Owe();
+  const std::string asked = AnswerNext(OwnerLacks());
+  EXPECT_THAT(Targets(), ElementsAre(kA, asked));
+}
+
+TEST_F(SessionSearchTest, AnOwnerThatLacksADurableFileIsOfAnotherCluster) {
+  Owe();
+  stream().AckDurable(1);
+  session_->AfterWrite({4, 4}, H5M_WRITE_RAW);
+  session_->Cut(CutKind::kSync, H5M_ACK_NONE, "");
+  session_->Pump();
+  stream().Drain();
+  EXPECT_NE(AnswerNext(OwnerLacks()), "");
+  EXPECT_THAT(Targets(), ElementsAre(kA));
+}
+
+TEST_F(SessionSearchTest, AnotherFileOfThatNameIsNotMovedTo) {
+  Owe();
+  EXPECT_NE(AnswerNext(Has({9, 9})), "");
+  EXPECT_THAT(Targets(), ElementsAre(kA));
+}
+
+TEST_F(SessionSearchTest, AServerThatIsNamedIsAskedItself) {
+  Owe();
+  EXPECT_NE(AnswerNext(Answer(rpc::ElsewhereError({"node-d:7447", "beam", 4}))), "");
+  EXPECT_EQ(AnswerNext(Has(kFileId)), "dns:///node-d:7447");
+  EXPECT_THAT(Targets(), ElementsAre(kA, "dns:///node-d:7447"));
+}
+
+TEST_F(SessionSearchTest, AConnectionThatMayStillComeAboutIsKept) {
+  Owe();
+  EXPECT_NE(AnswerNext(Answer(absl::DeadlineExceededError("1 s"))), "");
+  EXPECT_NE(AnswerNext(Answer(rpc::NobodyServesError("it is being taken over"))), "");
+  EXPECT_THAT(host_.dropped, IsEmpty());
+  const std::string refused = AnswerNext(Answer(absl::UnavailableError("Connection refused")));
+  EXPECT_THAT(host_.dropped, ElementsAre(refused));
+}
+
+TEST_F(SessionSearchTest, AnOpeningThatIsSlowIsRestartedLessOften) {
+  // Two networks of one server, and it takes 2 s for an opening.
+  const absl::Time start = host_.now;
+  for (absl::Time begun = start; host_.now - begun < absl::Seconds(2);) {
+    const size_t streams = host_.streams.size();
+    AnswerNext(Has(kFileId), kTimer);
+    if (host_.streams.size() > streams) begun = host_.now;
+    ASSERT_LT(host_.now - start, absl::Minutes(1));
+  }
+  EXPECT_LE(host_.streams.size(), 5u);
+}
+
+}  // namespace
+}  // namespace h5mirror::vfd
