@@ -2,6 +2,7 @@
 // meanwhile.
 #include "onion_store/restore_root.h"
 
+#include "onion_store/pages/archived_copy.h"
 #include "onion_store/testing/archive_fixture.h"
 
 namespace h5mirror::store {
@@ -204,8 +205,40 @@ TEST_F(RestoreRootTest, AFileThatIsThereIsKnownByItsId) {
 TEST_F(RestoreRootTest, AnIndexThatDoesNotFitIsDamage) {
   Write(3);
   Archive(kCopy);
-  for (const std::string& name : Names("/pages-")) archive_->Lose(name);
-  EXPECT_TRUE(absl::IsDataLoss(Restore(List())));
+  const std::string prefix = List().front().prefix;
+  archive_->Change(CopyListName(prefix), [&](std::string* bytes) {
+    FileCopy copy = *DecodeCopyList(prefix, *bytes);
+    copy.heads.back().version = 9;
+    *bytes = EncodeCopyList(copy);
+  });
+  EXPECT_TRUE(absl::IsDataLoss(Restore(List()))) << Restore(List());
+}
+
+TEST_F(RestoreRootTest, AFileThatCouldNotBeRemovedIsRemovedLater) {
+  Write(3);
+  Archive(kCopy);
+  file_ = *store_->OpenOrCreateFile("y.h5", kPage);
+  golden_.clear();
+  Write(2);
+  Archive(kCopy);
+  auto files = List();
+  ASSERT_THAT(files, SizeIs(2));
+  auto restore = RootRestore::Begin(*fresh_, "/", kId);
+  Must(restore.status());
+  int pieces = 0;
+  const auto fail = [&](uint64_t) {
+    if (++pieces < 2) return absl::OkStatus();  // The index.
+    fresh_->FailCall(0, absl::InternalError("cannot be listed"));
+    return absl::UnavailableError("away");
+  };
+  EXPECT_TRUE(
+      absl::IsInternal((*restore)->Restore(*archive_, {.on_bytes = fail}, &files[0]).status()));
+  const auto tree = *fresh_->OpenTree("/");
+  EXPECT_TRUE(*tree->Exists("x.h5"));
+  EXPECT_TRUE(*(*restore)->Restore(*archive_, {}, &files[1]));
+  Must((*restore)->End());
+  EXPECT_FALSE(*tree->Exists("x.h5"));
+  EXPECT_TRUE(*tree->Exists("y.h5"));
 }
 
 TEST_F(RestoreRootTest, AFileSystemsOwnDirectoryIsNoContent) {

@@ -112,6 +112,8 @@ class RootRestoreImpl final : public RootRestore {
       H5M_RETURN_IF_ERROR(tree_->SyncDirectory(history));
       return false;
     }
+    // Else the name of a file that could not be discarded would be forgotten.
+    H5M_RETURN_IF_ERROR(DiscardUnderWay());
     H5M_RETURN_IF_ERROR(NoteUnderWay(file->name));
     absl::Status restored;
     for (int i = 0; i < kTriesMax; ++i) {

@@ -112,6 +112,20 @@ def test_the_new_root_takes_the_archive_over(site, archive):
     check(site, "run.h5", "other.h5")
 
 
+def test_local_files_that_are_ahead_are_sent_once_told(site, archive):
+    write(site, "run.h5", 6, 8)  # No copy has these.
+    lose_root(site)
+    restore(site, f"dir:{archive}", "--take-over").ok()
+    site.server.start()
+    refused = site.cli("resync", site.local("run.h5"))
+    assert refused.code == 5 and "--from local" in refused.err, refused.describe()
+    site.cli("resync", "--from", "local", site.local("run.h5")).ok()
+    site.assert_mirrored("run.h5")
+    for name, n in (("run.h5", 8), ("other.h5", 6)):
+        write(site, name, n, n + 1)
+        site.assert_mirrored(name)
+
+
 def test_a_former_server_stops_using_an_archive_that_was_taken_over(site, archive, tmp_path):
     new = tmp_path / "new"
     new.mkdir()
