@@ -214,11 +214,19 @@ class Run {
   absl::StatusOr<std::vector<Outcome>> Find() {
     H5M_ASSIGN_OR_RETURN(auto files, store::ListRestorable(archive_));
     std::vector<Outcome> outcomes;
+    size_t nameless = 0;
     for (store::RestorableFile& file : files) {
+      if (!request_.files.empty() && file.name.empty()) ++nameless;
       if (!request_.files.empty() && !AnyGlobMatches(request_.files, file.name)) continue;
       Outcome outcome{std::move(file), "listed", ""};
       if (!outcome.file.status.ok()) SetFailed(outcome.file.status, &outcome);
       outcomes.push_back(std::move(outcome));
+    }
+    if (nameless > 0) {
+      std::cerr
+          << "h5mirrord: --files leaves out files whose names are unknown, as they have no whole "
+             "copy: "
+          << nameless << "\n";
     }
     return outcomes;
   }

@@ -193,6 +193,8 @@ def test_files_without_a_copy_are_told_of(site, archive, tmp_path):
     assert left.code == 1 and states == {ids["run.h5"]: "no copy", ids["other.h5"]: "restored"}, left.describe()
     assert not json.loads(left.out)["done"]
     restore(site, f"dir:{archive}", "--skip-damaged", root=new).ok()
+    some = restore(site, f"dir:{archive}", "--files", "o*", "--dry-run", root=new)
+    assert some.code == 0 and "no whole copy: 1" in some.err, some.describe()
     forget_copies("other.h5")
     empty = tmp_path / "empty"
     empty.mkdir()
