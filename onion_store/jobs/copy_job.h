@@ -1,8 +1,8 @@
 // Makes a copy of one file's heads and index in the archive, step by step:
 // docs/design/050-archive.md, "Copies of files".
 //
-//   reads the last copy's list --> of each head: parts --> copies the index --> parts
-//         --> list --> row --> deletes what no list names
+//   reads the last copy's list --> deletes parts of broken copies --> of each head: parts
+//         --> copies the index --> parts --> list --> row --> deletes what no list names
 //
 // Only the row holds the file's work lock; no step that calls the archive holds it.
 #ifndef H5MIRROR_ONION_STORE_JOBS_COPY_JOB_H_
