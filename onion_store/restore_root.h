@@ -29,13 +29,18 @@ struct RestorableFile {
   int64_t versions = 0;
   uint64_t size_bytes = 0;
   uint64_t copy_bytes = 0;  // of its objects, without segments
-  // kDataLoss: no list of the file can be read; nothing but the id is known.
+  // kDataLoss: no list of the file can be read. kNotFound: the archive has objects of the file, and
+  // no copy. Nothing but the id is known then.
+  // kAlreadyExists: neither its own name nor another one is free.
   absl::Status status;
 };
 
-// All files that an archive has a copy of, by name. A damaged list is passed over for an older one.
-// The cost grows with the objects of the archive. Errors: those of ObjectStore.
+// All files that an archive has objects of, by name. A damaged list is passed over for an older
+// one. Names differ, and none is a directory that another one needs. The cost grows with the
+// objects of the archive. Errors: those of ObjectStore.
 absl::StatusOr<std::vector<RestorableFile>> ListRestorable(ObjectStore& archive);
+// The newest copy of one file by now, with its own name. Errors: those of ObjectStore.
+absl::StatusOr<RestorableFile> FindRestorable(ObjectStore& archive, const FileId& file_id);
 
 struct RestoreOptions {
   // True: segments stay in the archive. The new root needs it, and no other root may use it.
@@ -49,7 +54,8 @@ struct RestoreOptions {
 class RootRestore {
  public:
   // Makes `root`'s own directory, and a mark in it: no store opens the root until End(). A root
-  // that an earlier run for the same `archive_id` left is gone on with; empty: for any.
+  // that an earlier run for the same `archive_id` left is gone on with; empty: for any. Removes
+  // what that run left of a file that it did not rebuild to the end.
   // Errors: kNotFound            the root does not exist.
   //         kFailedPrecondition  it is not empty, or of another archive, or another process uses
   //         it.
@@ -59,12 +65,14 @@ class RootRestore {
   virtual ~RootRestore() = default;
 
   // Rebuilds one file. True: it did. False: an earlier run had done so. After an error, and after a
-  // crash, nothing of the file counts, and the call may be repeated.
-  // Errors: kDataLoss  an object is not what was put, or lacks. The message names it.
-  //         kAlreadyExists  another file's directories are in the way.
+  // crash, nothing of the file counts, and the call may be repeated. Where the copy is replaced
+  // meanwhile, `file` describes the newer one that was taken.
+  // Errors: kDataLoss  an object is not what was put, or lacks, or does not fit the others. The
+  //                    message names it.
+  //         kAlreadyExists  another file is there, or its directories are in the way.
   //         those of ObjectStore and of the disk.
-  virtual absl::StatusOr<bool> Restore(ObjectStore& archive, const RestorableFile& file,
-                                       const RestoreOptions& options) = 0;
+  virtual absl::StatusOr<bool> Restore(ObjectStore& archive, const RestoreOptions& options,
+                                       RestorableFile* file) = 0;
   // From now on a store opens the root. Durable when it returns.
   virtual absl::Status End() = 0;
 };

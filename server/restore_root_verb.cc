@@ -35,7 +35,7 @@ constexpr absl::Duration kLastCalls = absl::Seconds(30);
 // What became of a file.
 struct Outcome {
   store::RestorableFile file;
-  std::string state;  // "listed", "restored", "there", "damaged", "failed"
+  std::string state;  // "listed", "restored", "there", "no copy", "damaged", "failed"
   std::string error;
 };
 
@@ -124,6 +124,22 @@ ExitCode CodeOf(const absl::Status& status) {
   }
 }
 
+// Of the archive or the disk, and not of one file: others fare no better.
+bool ConcernsAll(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kFailedPrecondition:
+    case absl::StatusCode::kCancelled:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // One run of the command.
 class Run {
  public:
@@ -134,6 +150,10 @@ class Run {
     const absl::Status known = FindOwner();
     if (!known.ok()) return Fail(known, ExitCode::kFailed);
     if (request_.is_dry_run) return List();
+    // An archive that has nothing to restore is not taken over, and no root is ended for it.
+    auto outcomes = Find();
+    if (!outcomes.ok()) return Fail(outcomes.status(), ExitCode::kFailed);
+    if (Count(*outcomes, "listed") == 0) return FailWithout(*outcomes);
     auto restore = store::RootRestore::Begin(env_, request_.root, begin_id_);
     if (!restore.ok()) return Fail(restore.status(), CodeOf(restore.status()));
     if (request_.takes_over) {
@@ -144,14 +164,20 @@ class Run {
               "an earlier run had --take-over: go on with it, or begin in another directory"),
           ExitCode::kUsage);
     }
-    return RestoreAll(**restore);
+    // Until it was taken over, a server of the former root may have replaced copies.
+    if (request_.takes_over) outcomes = Find();
+    if (!outcomes.ok()) return Fail(outcomes.status(), ExitCode::kFailed);
+    return RestoreAll(**restore, *outcomes);
   }
 
  private:
   // Whose the archive is. An earlier run may have begun to take it over.
   absl::Status FindOwner() {
     const auto kept = KeptArchive(env_, request_.root);
-    if (kept.ok()) kept_ = kept->substr(0, kept->find(' '));
+    if (kept.ok()) {
+      kept_ = kept->substr(0, kept->find(' '));
+      is_taken_ = !kept_.empty() && kept_ == *kept;
+    }
     const auto owner = archive::ReadArchiveOwner(archive_, kCallTimeout);
     if (owner.ok()) {
       owner_ = *owner;
@@ -168,17 +194,18 @@ class Run {
   // From now on a server of the former root makes no call, so that nothing of what is restored
   // goes meanwhile.
   absl::Status TakeOver() {
+    if (is_taken_ && owner_ == kept_) return absl::OkStatus();
     const std::string id = kept_.empty() ? HexOf(RandomBytes16()) : kept_;
+    H5M_RETURN_IF_ERROR(KeepArchive(env_, request_.root, StrCat(id, " new")));
     if (owner_ != id) {
-      H5M_RETURN_IF_ERROR(KeepArchive(env_, request_.root, StrCat(id, " new")));
       H5M_RETURN_IF_ERROR(archive::ReplaceArchiveOwner(archive_, id, kCallTimeout));
-      // A directory is looked at before each call.
-      if (request_.archive.starts_with("s3:")) {
-        const absl::Duration wait = archive::RootArchive::kOwnerCheckEvery + kLastCalls;
-        std::cerr << "h5mirrord: waits " << HumanDuration(wait)
-                  << ", until a server of the former root has noticed\n";
-        absl::SleepFor(wait);
-      }
+    }
+    // A directory is looked at before each call. An earlier run may have been killed meanwhile.
+    if (request_.archive.starts_with("s3:")) {
+      const absl::Duration wait = archive::RootArchive::kOwnerCheckEvery + kLastCalls;
+      std::cerr << "h5mirrord: waits " << HumanDuration(wait)
+                << ", until a server of the former root has noticed\n";
+      absl::SleepFor(wait);
     }
     return KeepArchive(env_, request_.root, id);
   }
@@ -187,26 +214,45 @@ class Run {
   absl::StatusOr<std::vector<Outcome>> Find() {
     H5M_ASSIGN_OR_RETURN(auto files, store::ListRestorable(archive_));
     std::vector<Outcome> outcomes;
+    size_t nameless = 0;
     for (store::RestorableFile& file : files) {
+      if (!request_.files.empty() && file.name.empty()) ++nameless;
       if (!request_.files.empty() && !AnyGlobMatches(request_.files, file.name)) continue;
       Outcome outcome{std::move(file), "listed", ""};
       if (!outcome.file.status.ok()) SetFailed(outcome.file.status, &outcome);
       outcomes.push_back(std::move(outcome));
     }
+    if (nameless > 0) {
+      std::cerr
+          << "h5mirrord: --files leaves out files whose names are unknown, as they have no whole "
+             "copy: "
+          << nameless << "\n";
+    }
     return outcomes;
   }
 
   static void SetFailed(const absl::Status& status, Outcome* outcome) {
-    outcome->state =
-        absl::IsDataLoss(status) || absl::IsAlreadyExists(status) ? "damaged" : "failed";
+    const bool is_of_file = absl::IsDataLoss(status) || absl::IsAlreadyExists(status);
+    outcome->state = is_of_file ? "damaged" : "failed";
+    if (absl::IsNotFound(outcome->file.status)) outcome->state = "no copy";
     outcome->error = ToStd(status.message());
+  }
+
+  ExitCode FailWithout(const std::vector<Outcome>& outcomes) {
+    Print(request_, outcomes, false);
+    const char* const why = request_.files.empty()
+                                ? " has no copy of a file that can be restored: was "
+                                  "`archive_heads` true in the lost server?"
+                                : " has no copy of a file that --files names";
+    return Fail(absl::NotFoundError(StrCat(archive_.Describe(), why)), ExitCode::kFailed);
   }
 
   ExitCode List() {
     const auto outcomes = Find();
     if (!outcomes.ok()) return Fail(outcomes.status(), ExitCode::kFailed);
+    if (Count(*outcomes, "listed") == 0) return FailWithout(*outcomes);
     Print(request_, *outcomes, false);
-    return Count(*outcomes, "damaged") == 0 ? ExitCode::kOk : ExitCode::kFailed;
+    return Count(*outcomes, "listed") == outcomes->size() ? ExitCode::kOk : ExitCode::kFailed;
   }
 
   static size_t Count(const std::vector<Outcome>& outcomes, std::string_view state) {
@@ -215,9 +261,9 @@ class Run {
     return count;
   }
 
-  void RestoreOne(store::RootRestore& restore, const store::RestoreOptions& options,
-                  Outcome* outcome) {
-    const auto restored = restore.Restore(archive_, outcome->file, options);
+  absl::Status RestoreOne(store::RootRestore& restore, const store::RestoreOptions& options,
+                          Outcome* outcome) {
+    const auto restored = restore.Restore(archive_, options, &outcome->file);
     if (!restored.ok()) {
       SetFailed(restored.status(), outcome);
       std::cerr << "h5mirrord: " << Printable(outcome->file.name) << ": "
@@ -225,41 +271,51 @@ class Run {
     } else {
       outcome->state = *restored ? "restored" : "there";
     }
+    return restored.status();
   }
 
-  ExitCode RestoreAll(store::RootRestore& restore) {
-    auto outcomes = Find();
-    if (!outcomes.ok()) return Fail(outcomes.status(), ExitCode::kFailed);
-    Progress progress(outcomes->size());
+  ExitCode RestoreAll(store::RootRestore& restore, std::vector<Outcome>& outcomes) {
+    Progress progress(outcomes.size());
     store::RestoreOptions options;
     options.keep_archived = request_.takes_over;
     options.umask_bits = request_.umask_bits;
     options.on_bytes = [&](uint64_t bytes) { return progress.Came(bytes); };
-    for (Outcome& outcome : *outcomes) {
-      if (outcome.state == "listed") RestoreOne(restore, options, &outcome);
+    for (Outcome& outcome : outcomes) {
+      if (outcome.state == "listed" && ConcernsAll(RestoreOne(restore, options, &outcome))) break;
       progress.Ended();
-      if (outcome.state == "failed") break;  // The archive, or the disk: others fare no better.
     }
-    const size_t damaged = Count(*outcomes, "damaged");
-    const bool is_whole =
-        Count(*outcomes, "failed") == 0 && (damaged == 0 || request_.skips_damaged);
+    const size_t come = Count(outcomes, "restored") + Count(outcomes, "there");
+    const size_t damaged = Count(outcomes, "damaged") + Count(outcomes, "no copy");
+    const bool is_whole = (come > 0 && come == outcomes.size()) ||
+                          (request_.skips_damaged && come > 0 && come + damaged == outcomes.size());
     absl::Status ended;
     if (is_whole) ended = restore.End();
-    Print(request_, *outcomes, is_whole && ended.ok());
+    Print(request_, outcomes, is_whole && ended.ok());
     if (!ended.ok()) return Fail(ended, ExitCode::kFailed);
-    if (is_whole) return ExitCode::kOk;
+    if (is_whole) return TellSettings();
     std::cerr << "h5mirrord: the root is not whole, and no server serves it: run the command again";
     if (damaged > 0) std::cerr << ", with --skip-damaged to leave " << damaged << " out";
     std::cerr << "\n";
     return ExitCode::kFailed;
   }
 
+  // A server without the key would delete all copies.
+  ExitCode TellSettings() {
+    if (request_.takes_over) {
+      std::cerr << "h5mirrord: before the server starts, set in its configuration:\n"
+                << "  archive = \"" << Printable(request_.archive) << "\"\n"
+                << "  archive_heads = true\n";
+    }
+    return ExitCode::kOk;
+  }
+
   const RestoreRootRequest& request_;
   store::ObjectStore& archive_;
   Env& env_;
-  std::string owner_;     // of the archive; empty: it has none now
-  std::string kept_;      // the id that an earlier run chose to take it over
-  std::string begin_id_;  // of RootRestore::Begin()
+  std::string owner_;      // of the archive; empty: it has none now
+  std::string kept_;       // the id that an earlier run chose to take it over
+  bool is_taken_ = false;  // that run has waited, too
+  std::string begin_id_;   // of RootRestore::Begin()
 };
 
 }  // namespace

@@ -34,8 +34,8 @@ class ArchiveCopyTest : public ArchiveFixture {
   absl::Status Restore(const RestoreOptions& options = {}) {
     auto restore = RootRestore::Begin(*fresh_, "/", kId);
     if (!restore.ok()) return restore.status();
-    for (const RestorableFile& file : List()) {
-      const auto restored = (*restore)->Restore(*archive_, file, options);
+    for (RestorableFile& file : List()) {
+      const auto restored = (*restore)->Restore(*archive_, options, &file);
       if (!restored.ok()) return restored.status();
     }
     return (*restore)->End();

@@ -233,8 +233,10 @@ absl::Status VersionIndex::GoBackTo(const RestoredState& state) {
     H5M_ASSIGN_OR_RETURN(const uint64_t last, LastSegment(*database_, has_archived));
     H5M_RETURN_IF_ERROR(ForgetAfter(*database_, state.version, version.info.generation));
     if (has_archived) {
-      H5M_RETURN_IF_ERROR(database_->Execute(
-          state.keeps_archived ? "DELETE FROM archived WHERE state <> 2" : "DROP TABLE archived"));
+      // Objects that were being put, or were about to go: the next job deletes them.
+      H5M_RETURN_IF_ERROR(database_->Execute(state.keeps_archived
+                                                 ? "UPDATE archived SET state = 3 WHERE state <> 2"
+                                                 : "DROP TABLE archived"));
     }
     lacks_archived_ = false;
     H5M_RETURN_IF_ERROR(database_->Execute("DROP TABLE IF EXISTS archived_copy"));

@@ -8,9 +8,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "base/crc32c.h"
+#include "base/human.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "onion_store/history_sizes.h"
 #include "onion_store/shared/object_cache.h"
 
 namespace h5mirror::store {
@@ -18,6 +20,7 @@ namespace {
 
 // Beyond either the next copy begins with a layer of all bytes.
 constexpr size_t kLayersMax = 64;
+constexpr std::string_view kListSuffix = "-list";
 constexpr absl::Duration kPutTimeout = absl::Minutes(2);
 constexpr absl::Duration kDeleteTimeout = absl::Seconds(30);
 constexpr size_t kListAtOnce = 1000;
@@ -45,6 +48,20 @@ bool Names(const CopyLayer& layer, const std::string& name) {
   const std::string_view digits = std::string_view(name).substr(layer.prefix.size() + kData.size());
   return absl::SimpleAtoi(ToAbsl(digits), &number) && number >= layer.first &&
          number - layer.first < layer.parts.size();
+}
+
+bool HeadsName(absl::Span<const CopyHead> heads, const std::string& name) {
+  for (const CopyHead& head : heads) {
+    for (const CopyLayer& layer : head.layers) {
+      if (Names(layer, name)) return true;
+    }
+  }
+  return false;
+}
+
+// Whether an object is a part of a copy.
+bool IsNamedBy(const FileCopy& copy, const std::string& name) {
+  return Names(copy.index, name) || HeadsName(copy.heads, name);
 }
 
 }  // namespace
@@ -82,6 +99,8 @@ absl::Status CopyJob::Run() {
   switch (phase_) {
     case Phase::kBegin:
       return Begin();
+    case Phase::kSweepBroken:
+      return SweepBroken();
     case Phase::kHead:
       return BeginHead();
     case Phase::kHeadParts:
@@ -122,6 +141,10 @@ absl::Status CopyJob::Begin() {
     if (!list.ok() && !is_lost) return list.status();
     if (list.ok()) last_ = *std::move(list);
   }
+  broken_parts_.clear();
+  lists_.clear();
+  list_next_.clear();
+  is_listed_ = false;
   copy_.heads.clear();
   heads_.clear();
   next_part_ = 0;
@@ -131,7 +154,42 @@ absl::Status CopyJob::Begin() {
   copy_.time = absl::Now();
   copy_.page_size_bytes = files_.page_size_bytes();
   copy_.mode_bits = file_.row().mode_bits & 0777;
-  return PlanHeads();
+  // Without the last list nobody knows which parts are needed.
+  if (!row_.prefix.empty() && !last_) return PlanHeads();
+  phase_ = Phase::kSweepBroken;
+  return absl::OkStatus();
+}
+
+// Else a large file whose copies are broken off again and again would fill the archive.
+absl::Status CopyJob::SweepBroken() {
+  if (is_listed_) {
+    if (broken_parts_.empty()) {
+      is_listed_ = false;
+      list_next_.clear();
+      return PlanHeads();
+    }
+    H5M_RETURN_IF_ERROR(store_.Delete(broken_parts_.front(), kDeleteTimeout));
+    broken_parts_.pop_front();
+    return absl::OkStatus();
+  }
+  H5M_ASSIGN_OR_RETURN(const ObjectPage page, store_.List(CopyPrefix(files_.file_id()), list_next_,
+                                                          kListAtOnce, ObjectCache::kGetTimeout));
+  for (const ObjectInfo& object : page.objects) {
+    if (object.name.ends_with(kListSuffix)) {
+      lists_.insert(object.name.substr(0, object.name.size() - kListSuffix.size()));
+    } else if (!last_ || !IsNamedBy(*last_, object.name)) {
+      broken_parts_.push_back(object.name);
+    }
+  }
+  list_next_ = page.next;
+  is_listed_ = page.next.empty();
+  // A crash may have come between a list and the row that names it.
+  if (is_listed_) {
+    std::erase_if(broken_parts_, [&](const std::string& name) {
+      return lists_.contains(name.substr(0, name.rfind("-data-")));
+    });
+  }
+  return absl::OkStatus();
 }
 
 absl::Status CopyJob::PlanHeads() {
@@ -299,6 +357,13 @@ absl::Status CopyJob::PutChecked(const std::string& name, const std::string& byt
 }
 
 absl::Status CopyJob::CopyIndex() {
+  H5M_ASSIGN_OR_RETURN(const FileStat index, files_.tree().Stat(files_.HistoryName("index")));
+  H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, files_.tree().FreeBytes());
+  if (static_cast<uint64_t>(index.size_bytes) > RoomToCopy(free_bytes)) {
+    return LeaveFor(StrCat("its index has ", HumanBytes(index.size_bytes), ", and ",
+                           HumanBytes(free_bytes),
+                           " of disk are free, of which a quarter is left to writers"));
+  }
   const Bytes16 random = RandomBytes16();
   int64_t number = 0;
   std::memcpy(&number, random.data(), sizeof(number));
@@ -352,13 +417,7 @@ bool CopyJob::IsNeeded(const std::string& name) const {
   if (phase_ == Phase::kSweepLists) {
     return !name.ends_with("-list") || name == CopyListName(copy_.prefix);
   }
-  if (name.starts_with(copy_.prefix)) return true;
-  for (const CopyHead& head : copy_.heads) {
-    for (const CopyLayer& layer : head.layers) {
-      if (Names(layer, name)) return true;
-    }
-  }
-  return false;
+  return name.starts_with(copy_.prefix) || HeadsName(copy_.heads, name);
 }
 
 // Lists first: a copy whose parts go is none any more.

@@ -1,8 +1,8 @@
 // Makes a copy of one file's heads and index in the archive, step by step:
 // docs/design/050-archive.md, "Copies of files".
 //
-//   reads the last copy's list --> of each head: parts --> copies the index --> parts
-//         --> list --> row --> deletes what no list names
+//   reads the last copy's list --> deletes parts of broken copies --> of each head: parts
+//         --> copies the index --> parts --> list --> row --> deletes what no list names
 //
 // Only the row holds the file's work lock; no step that calls the archive holds it.
 #ifndef H5MIRROR_ONION_STORE_JOBS_COPY_JOB_H_
@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -56,6 +57,7 @@ class CopyJob {
  private:
   enum class Phase : uint8_t {
     kBegin,
+    kSweepBroken,
     kHead,
     kHeadParts,
     kIndex,
@@ -70,6 +72,8 @@ class CopyJob {
 
   absl::Status Run();
   absl::Status Begin();
+  // Deletes the parts of copies that were broken off, in steps.
+  absl::Status SweepBroken();
   // The generations whose heads the copy needs, with the version of each.
   absl::Status PlanHeads();
   absl::Status BeginHead();
@@ -118,6 +122,8 @@ class CopyJob {
   bool is_listed_ = false;
   std::string list_next_;
   std::deque<std::string> doomed_;
+  std::deque<std::string> broken_parts_;
+  std::set<std::string> lists_;  // prefixes of copies that have a list
   bool is_whole_ = false;
   uint64_t put_bytes_ = 0;
   std::string left_;

@@ -17,12 +17,21 @@ namespace h5mirror::store {
 namespace {
 
 constexpr uint64_t kPieceBytes = 8 << 20;
-constexpr uint32_t kUnknownMode = 0640;
-constexpr uint32_t kWritable = 0600;  // the server writes each head
+constexpr uint32_t kUnknownMode = 0644;  // as of a head whose writer's file has none
+constexpr uint32_t kWritable = 0600;     // the server writes each head
 
 absl::Status RemoveIfThere(EnvTree& tree, const std::string& name) {
   const absl::Status removed = tree.Remove(name);
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
+}
+
+// What an index does not have, although it is whole: it is not what belongs to the list.
+absl::Status OfCopy(const FileCopy& copy, const absl::Status& status) {
+  const bool is_its_fault = absl::IsNotFound(status) || absl::IsAborted(status) ||
+                            absl::IsInvalidArgument(status) || absl::IsOutOfRange(status);
+  if (!is_its_fault) return status;
+  return absl::DataLossError(
+      StrCat(copy.prefix, ": its index does not fit the copy: ", ToStd(status.message())));
 }
 
 absl::Status Lacks(const std::string& object, const absl::Status& status) {
@@ -103,7 +112,7 @@ absl::Status FileRestore::GetIndex(const FileCopy& copy, std::vector<ArchivedSeg
     }
     H5M_RETURN_IF_ERROR(file->Sync());
   }
-  return PrepareIndex(copy, segments);
+  return OfCopy(copy, PrepareIndex(copy, segments));
 }
 
 absl::Status FileRestore::PrepareIndex(const FileCopy& copy,
@@ -155,7 +164,9 @@ absl::Status FileRestore::GetLayer(const FileId& file_id, const CopyLayer& layer
 absl::Status FileRestore::GetHead(const FileCopy& copy, const CopyHead& head,
                                   const std::string& name, uint32_t mode_bits,
                                   const std::string& sums_name) {
-  H5M_ASSIGN_OR_RETURN(const auto file, tree_.Open(name, OpenKind::kCreateFresh, mode_bits));
+  H5M_ASSIGN_OR_RETURN(const auto file, tree_.Open(name, OpenKind::kCreateFresh, kWritable));
+  // The process's umask does not count.
+  H5M_RETURN_IF_ERROR(file->SetMode(mode_bits, -1));
   ExtentSet written;
   for (const CopyLayer& layer : head.layers) {
     H5M_RETURN_IF_ERROR(GetLayer(copy.file_id, layer, head.size_bytes, *file, &written));

@@ -19,25 +19,25 @@ constexpr std::string_view kFiles = "files/";
 constexpr std::string_view kList = "-list";
 constexpr size_t kShownDigits = 8;
 
-// The prefixes of whole copies, by file and number.
+// The prefixes of whole copies, by file and number. Files without a copy are there too.
 using Copies = std::map<FileId, std::map<uint64_t, std::string>>;
 
 void Note(const std::string& name, Copies* copies) {
+  const auto id = ParseHex16(name.substr(kFiles.size(), 32));
+  if (!id.ok()) return;
+  auto& of_file = (*copies)[*id];
   if (!name.ends_with(kList)) return;
   const std::string prefix = name.substr(0, name.size() - kList.size());
   const auto number = NumberOfCopy(prefix);
-  const auto id = ParseHex16(prefix.substr(kFiles.size(), 32));
-  if (number.ok() && id.ok() && prefix.starts_with(CopyPrefix(*id))) {
-    (*copies)[*id][*number] = prefix;
-  }
+  if (number.ok() && prefix.starts_with(CopyPrefix(*id))) of_file[*number] = prefix;
 }
 
-absl::StatusOr<Copies> FindCopies(ObjectStore& archive) {
+absl::StatusOr<Copies> FindCopies(ObjectStore& archive, std::string_view begin) {
   Copies copies;
   std::string next;
   do {
     H5M_ASSIGN_OR_RETURN(const ObjectPage page,
-                         archive.List(kFiles, next, kObjectListMax, ObjectCache::kGetTimeout));
+                         archive.List(begin, next, kObjectListMax, ObjectCache::kGetTimeout));
     for (const ObjectInfo& object : page.objects) Note(object.name, &copies);
     next = page.next;
   } while (!next.empty());
@@ -65,6 +65,10 @@ RestorableFile Described(const FileCopy& copy) {
 absl::StatusOr<RestorableFile> NewestOf(ObjectStore& archive, const FileId& id,
                                         const std::map<uint64_t, std::string>& prefixes) {
   RestorableFile file;
+  if (prefixes.empty()) {
+    file.status = absl::NotFoundError(StrCat("the archive has segments of the file ", HexOf(id),
+                                             ", and no whole copy of its head and index"));
+  }
   for (auto each = prefixes.rbegin(); each != prefixes.rend(); ++each) {
     const auto copy = GetCopyList(archive, each->second);
     if (copy.ok()) return Described(*copy);
@@ -76,24 +80,55 @@ absl::StatusOr<RestorableFile> NewestOf(ObjectStore& archive, const FileId& id,
   return file;
 }
 
-// A name that was given twice stays with the newest copy.
+// Names that are given, and the directories above them.
+class TakenNames {
+ public:
+  bool Take(const std::string& name) {
+    if (names_.contains(name) || directories_.contains(name)) return false;
+    std::vector<std::string> above;
+    for (size_t slash = name.find('/'); slash != name.npos; slash = name.find('/', slash + 1)) {
+      above.push_back(name.substr(0, slash));
+      if (names_.contains(above.back())) return false;
+    }
+    names_.insert(name);
+    directories_.insert(above.begin(), above.end());
+    return true;
+  }
+
+ private:
+  std::set<std::string> names_;
+  std::set<std::string> directories_;
+};
+
+// Of two names that cannot both be, the one of the newest copy stays.
 void MakeNamesDiffer(std::vector<RestorableFile>* files) {
   std::sort(files->begin(), files->end(), [](const auto& a, const auto& b) {
-    return std::tie(a.name, b.time, a.file_id) < std::tie(b.name, a.time, b.file_id);
+    return std::tie(b.time, a.name, a.file_id) < std::tie(a.time, b.name, b.file_id);
   });
-  std::set<std::string> taken;
+  TakenNames taken;
   for (RestorableFile& file : *files) {
-    if (!file.status.ok() || taken.insert(file.name).second) continue;
-    file.name = StrCat(file.name, ".restored-", HexOf(file.file_id).substr(0, kShownDigits));
-    const bool is_free = CheckName(file.name).ok() && taken.insert(file.name).second;
+    if (!file.status.ok() || taken.Take(file.name)) continue;
+    const std::string suffix = StrCat(".restored-", HexOf(file.file_id).substr(0, kShownDigits));
+    // Where a directory of the name is a file by now, the directory gets another name.
+    std::string other = StrCat(file.name, suffix);
+    bool is_free = CheckName(other).ok() && taken.Take(other);
+    for (size_t slash = file.name.find('/'); !is_free && slash != file.name.npos;
+         slash = file.name.find('/', slash + 1)) {
+      other = StrCat(file.name.substr(0, slash), suffix, file.name.substr(slash));
+      is_free = CheckName(other).ok() && taken.Take(other);
+    }
     if (!is_free) file.status = absl::AlreadyExistsError(StrCat(file.name, ": the name is taken"));
+    if (is_free) file.name = std::move(other);
   }
+  std::sort(files->begin(), files->end(), [](const auto& a, const auto& b) {
+    return std::tie(a.name, a.file_id) < std::tie(b.name, b.file_id);
+  });
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<RestorableFile>> ListRestorable(ObjectStore& archive) {
-  H5M_ASSIGN_OR_RETURN(const Copies copies, FindCopies(archive));
+  H5M_ASSIGN_OR_RETURN(const Copies copies, FindCopies(archive, kFiles));
   std::vector<RestorableFile> files;
   for (const auto& [id, prefixes] : copies) {
     H5M_ASSIGN_OR_RETURN(RestorableFile file, NewestOf(archive, id, prefixes));
@@ -101,6 +136,11 @@ absl::StatusOr<std::vector<RestorableFile>> ListRestorable(ObjectStore& archive)
   }
   MakeNamesDiffer(&files);
   return files;
+}
+
+absl::StatusOr<RestorableFile> FindRestorable(ObjectStore& archive, const FileId& file_id) {
+  H5M_ASSIGN_OR_RETURN(Copies copies, FindCopies(archive, CopyPrefix(file_id)));
+  return NewestOf(archive, file_id, copies[file_id]);
 }
 
 }  // namespace h5mirror::store

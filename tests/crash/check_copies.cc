@@ -47,10 +47,11 @@ absl::Status CheckFile(File& file, const FilePromises& promised) {
 }
 
 absl::Status Rebuild(ObjectStore& archive, FaultEnv& fresh) {
-  H5M_ASSIGN_OR_RETURN(const auto files, ListRestorable(archive));
+  H5M_ASSIGN_OR_RETURN(auto files, ListRestorable(archive));
   H5M_ASSIGN_OR_RETURN(const auto restore, RootRestore::Begin(fresh, "/", kArchiveId));
-  for (const RestorableFile& file : files) {
-    H5M_RETURN_IF_ERROR(restore->Restore(archive, file, {}).status());
+  for (RestorableFile& file : files) {
+    if (absl::IsNotFound(file.status)) continue;  // Its first copy was broken off.
+    H5M_RETURN_IF_ERROR(restore->Restore(archive, {}, &file).status());
   }
   return restore->End();
 }

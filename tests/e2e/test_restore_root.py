@@ -98,7 +98,8 @@ def test_a_lost_root_comes_back_with_all_history(site, archive, tmp_path):
 
 def test_the_new_root_takes_the_archive_over(site, archive):
     lose_root(site)
-    restore(site, f"dir:{archive}", "--take-over").ok()
+    taken = restore(site, f"dir:{archive}", "--take-over").ok()
+    assert "archive_heads = true" in taken.err, taken.describe()
     assert not list(site.root.rglob("pages-*"))
     site.server.start()
     check(site, "run.h5", "other.h5")
@@ -111,6 +112,20 @@ def test_the_new_root_takes_the_archive_over(site, archive):
     check(site, "run.h5", "other.h5")
 
 
+def test_local_files_that_are_ahead_are_sent_once_told(site, archive):
+    write(site, "run.h5", 6, 8)  # No copy has these.
+    lose_root(site)
+    restore(site, f"dir:{archive}", "--take-over").ok()
+    site.server.start()
+    refused = site.cli("resync", site.local("run.h5"))
+    assert refused.code == 5 and "--from local" in refused.err, refused.describe()
+    site.cli("resync", "--from", "local", site.local("run.h5")).ok()
+    site.assert_mirrored("run.h5")
+    for name, n in (("run.h5", 8), ("other.h5", 6)):
+        write(site, name, n, n + 1)
+        site.assert_mirrored(name)
+
+
 def test_a_former_server_stops_using_an_archive_that_was_taken_over(site, archive, tmp_path):
     new = tmp_path / "new"
     new.mkdir()
@@ -120,24 +135,83 @@ def test_a_former_server_stops_using_an_archive_that_was_taken_over(site, archiv
     assert refused.code == 5 and "another root" in refused.err, refused.describe()
 
 
+def killed_within_a_file(site, archive, tmp_path):
+    """A root in which a run was killed between the beginning and the end of a file."""
+    for n in range(50):
+        new = tmp_path / f"new-{n}"
+        new.mkdir()
+        command = [paths.BIN / "h5mirrord", "restore-root", "--archive", f"dir:{archive}", "--root", new]
+        process = Process(command, site.logs, env=site.plain_env(), name="killed")
+        try:
+            wait_until(lambda: (new / "big.h5").exists() or not process.running(), "it does not begin", every=0.001)
+            process.signal(signal.SIGKILL)
+            process.wait(60)
+        finally:
+            process.kill()
+        if (new / "big.h5").exists() and not (new / "big.h5.h5m" / "index").exists():
+            return new
+    raise AssertionError("no run was killed within the file")
+
+
 def test_a_restore_that_is_killed_goes_on(site, archive, tmp_path):
+    site.py("""
+        with h5py.File("big.h5", "w") as f:
+            f["d"] = np.random.rand(4_000_000)
+    """)
+    site.settle("big.h5")
+    site.cli("archive", "big.h5").ok()
+    new = killed_within_a_file(site, archive, tmp_path)
+    served = run([paths.BIN / "h5mirrord", "--root", new, "--listen", "127.0.0.1:0"], site.logs, name="early")
+    assert served.code == 5 and "restore-root again" in served.err, served.describe()
+    shutil.copytree(new, tmp_path / "others")
+    assert json.loads(restore(site, f"dir:{archive}", root=new).ok().out)["done"]
+    for name in ("big.h5", "run.h5", "other.h5"):
+        assert (new / name).read_bytes() == site.head(name).read_bytes()
+    # Half of a file that the next run leaves out is not served as a file.
+    restore(site, f"dir:{archive}", "--files", "run.h5", root=tmp_path / "others").ok()
+    assert not list((tmp_path / "others").glob("big.h5*"))
+    assert not (tmp_path / "others" / ".h5mirror" / "restore").exists()
+
+
+def test_files_without_a_copy_are_told_of(site, archive, tmp_path):
     new = tmp_path / "new"
     new.mkdir()
-    command = [paths.BIN / "h5mirrord", "restore-root", "--archive", f"dir:{archive}", "--root", new]
-    process = Process(command, site.logs, env=site.plain_env(), name="killed")
-    try:
-        wait_until(lambda: (new / ".h5mirror").exists() or not process.running(), "it does not begin")
-        process.signal(signal.SIGKILL)
-        process.wait(60)
-    finally:
-        process.kill()
-    if (new / ".h5mirror" / "restoring").exists():
-        served = run([paths.BIN / "h5mirrord", "--root", new, "--listen", "127.0.0.1:0"], site.logs, name="early")
-        assert served.code == 5 and "restore-root again" in served.err, served.describe()
-    if not (new / ".h5mirror" / "tokens").exists():  # It had not ended.
-        assert json.loads(restore(site, f"dir:{archive}", root=new).ok().out)["done"]
-    for name in ("run.h5", "other.h5"):
-        assert (new / name).read_bytes() == site.head(name).read_bytes()
+    owner = (archive / "root").read_bytes()
+    for more in (["--files", "no*"], ["--files", "no*", "--dry-run"]):
+        none = restore(site, f"dir:{archive}", *more, root=new)
+        assert none.code == 1 and "--files names" in none.err, none.describe()
+    ids = {each["name"]: each["file_id"] for each in
+           json.loads(restore(site, f"dir:{archive}", "--dry-run", root=new).ok().out)["files"]}
+
+    def forget_copies(name):
+        for each in (archive / "files" / ids[name]).glob("copy-*"):
+            each.unlink()
+
+    forget_copies("run.h5")
+    left = restore(site, f"dir:{archive}", root=new)
+    states = {each["file_id"]: each["state"] for each in json.loads(left.out)["files"]}
+    assert left.code == 1 and states == {ids["run.h5"]: "no copy", ids["other.h5"]: "restored"}, left.describe()
+    assert not json.loads(left.out)["done"]
+    restore(site, f"dir:{archive}", "--skip-damaged", root=new).ok()
+    some = restore(site, f"dir:{archive}", "--files", "o*", "--dry-run", root=new)
+    assert some.code == 0 and "no whole copy: 1" in some.err, some.describe()
+    forget_copies("other.h5")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for more in ([], ["--take-over"], ["--skip-damaged"], ["--dry-run"]):
+        none = restore(site, f"dir:{archive}", *more, root=empty)
+        assert none.code == 1 and "archive_heads" in none.err, none.describe()
+        assert not list(empty.iterdir())
+    assert (archive / "root").read_bytes() == owner
+
+
+def test_the_operators_umask_does_not_count(site, archive, tmp_path):
+    new = tmp_path / "new"
+    new.mkdir()
+    command = ["sh", "-c", 'umask 077; exec "$0" "$@"', paths.BIN / "h5mirrord", "restore-root", "--archive",
+               f"dir:{archive}", "--root", new]
+    run(command, site.logs, env=site.plain_env(), name="restore-root").ok()
+    assert (new / "run.h5").stat().st_mode == site.head("run.h5").stat().st_mode
 
 
 def test_a_damaged_object_is_named_and_its_file_left_out(site, archive, tmp_path):
@@ -169,6 +243,21 @@ def test_command_lines_that_are_wrong(site, archive, tmp_path):
     assert none.code == 1 and "no archive of a root" in none.err, none.describe()
 
 
+def check_that_each_run_waits(site, url, tmp_path):
+    """Until a former server has noticed; also where the run before was killed meanwhile."""
+    new = tmp_path / "taken"
+    new.mkdir()
+    command = [paths.BIN / "h5mirrord", "restore-root", "--archive", url, "--root", new, "--take-over"]
+    for _ in range(2):
+        process = Process(command, site.logs, env=site.plain_env(), name="waits")
+        try:
+            wait_until(lambda: "waits" in process.err() or not process.running(), "it does not wait")
+            assert process.running(), process.wait().describe()
+            assert (new / ".h5mirror" / "archive").read_text().endswith(" new\n")
+        finally:
+            process.kill()
+
+
 def test_a_root_comes_back_from_s3(tmp_path, s3):  # noqa: F811
     url, env, _ = s3
     keys = tmp_path / "keys"
@@ -190,5 +279,6 @@ def test_a_root_comes_back_from_s3(tmp_path, s3):  # noqa: F811
         del site.server.options["archive"]
         site.server.start()
         check(site, "run.h5")
+        check_that_each_run_waits(site, url, tmp_path)
     finally:
         site.close()
