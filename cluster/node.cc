@@ -450,6 +450,11 @@ void Node::TellServed(const std::string& cell) {
   Tell(NodeEvent::Kind::kTakenOver, cell);
 }
 
+void Node::Serve(const std::string& cell, Held& held) {
+  guard_.Add(cell, held.epoch);
+  if (!std::exchange(held.is_told, true)) host_.Served(cell, held.epoch);
+}
+
 void Node::TellGiven(const std::string& cell) {
   {
     absl::MutexLock lock(&mutex_);
@@ -493,12 +498,12 @@ bool Node::TendServed(ClusterView& view, const std::string& cell, CellRecord rec
   }
   if (held.stage == Stage::kRetiring) return false;
   if (held.stage != Stage::kRetired && !IsToGive(view, cell)) {
-    guard_.Add(cell, record.epoch);
+    Serve(cell, held);
     return false;
   }
   // At the end of the process the calls have ended before.
   if (held.stage == Stage::kOpened && !wants_drain()) {
-    guard_.Add(cell, record.epoch);
+    Serve(cell, held);
     // Each try ends its sessions. Those that do not end must not cost all the others one a beat.
     if (clock_.Monotonic() < held.retire_at || IsGivingAnother(cell)) return false;
     held.stage = Stage::kRetiring;
@@ -530,11 +535,7 @@ bool Node::TendDraining(ClusterView& view, const std::string& cell, CellRecord r
 }
 
 bool Node::TendCell(ClusterView& view, const std::string& cell, const CellRecord& record) {
-  if (!IsOwn(record)) {
-    held_.erase(cell);
-    return false;
-  }
-  if (record.state == CellState::kFree) {
+  if (!IsOwn(record) || record.state == CellState::kFree) {
     held_.erase(cell);
     return false;
   }

@@ -77,6 +77,10 @@ class CellHost {
     done(absl::OkStatus());
   }
 
+  // The guard passes answers of the cell from now on. Told once after each Open(), by the thread of
+  // the protocol. Must not wait.
+  virtual void Served(const std::string& /*cell*/, uint64_t /*epoch*/) {}
+
   // Takes no new call, ends those in hand, syncs and closes. The guard passes nothing of the cell
   // by then. After an error this server ends: bytes of it could still reach the disk.
   virtual void Close(const std::string& cell, uint64_t epoch, Done done) = 0;
@@ -203,6 +207,7 @@ class Node {
     // After a Retire() that failed: the next one is not before that, by the clock's Monotonic().
     absl::Duration retire_at = -absl::InfiniteDuration();
     absl::Duration retire_wait = absl::ZeroDuration();  // the last one
+    bool is_told = false;                               // CellHost::Served()
   };
   // Opens and closes that have ended, told by any thread.
   struct Results {
@@ -244,6 +249,8 @@ class Node {
   bool IsGivingAnother(const std::string& cell) const;
   bool HasOtherUp(const ClusterView& view) const;
   void TellServed(const std::string& cell);
+  // Lets the guard pass answers of the cell.
+  void Serve(const std::string& cell, Held& held);
   void TellGiven(const std::string& cell);
   void EndDrain(const ClusterView& view);
 

@@ -107,9 +107,12 @@ TEST_F(NodeTest, NothingIsAnsweredUntilTheStoreIsOpen) {
   EXPECT_EQ(Cell("x").state, CellState::kOpening);
   EXPECT_TRUE(absl::IsFailedPrecondition(a->node_.guard().Check("x", 1)));
   EXPECT_THAT(a->host_.calls(), ElementsAre("open x@1 clean")) << "once";
+  EXPECT_THAT(a->host_.served(), IsEmpty());
   a->host_.Release(absl::OkStatus());
-  Run(1, {a.get()});
+  EXPECT_THAT(a->host_.served(), IsEmpty()) << "its guard does not pass answers yet";
+  Run(5, {a.get()});
   EXPECT_TRUE(a->node_.guard().Check("x", 1).ok());
+  EXPECT_THAT(a->host_.served(), ElementsAre("x@1")) << "once";
 }
 
 TEST_F(NodeTest, ASilentOwnerIsGivenUpFencedAndFollowed) {

@@ -45,7 +45,8 @@ void MirrorServer::ListenToCluster() {
   });
   // The files of a cell that has come count as after a start, and those of one that has gone do
   // not.
-  cells->SetCellsListener([this] { shared_.quotas.ledger.CountAgain(); });
+  cells->SetCellsListener(
+      [this](const std::string& cell) { shared_.quotas.ledger.CountAgain(cell); });
   if (cells->operations() == nullptr) return;
   cells->operations()->SetListener(
       [this](const cluster::NodeEvent& event) { notifier_->Notify(OfCluster(event)); });

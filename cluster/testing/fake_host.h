@@ -29,6 +29,15 @@ class FakeHost final : public CellHost {
   void Close(const std::string& cell, uint64_t epoch, Done done) override {
     Take(StrCat("close ", cell, "@", epoch), std::move(done));
   }
+  void Served(const std::string& cell, uint64_t epoch) override {
+    absl::MutexLock lock(&mutex_);
+    served_.push_back(StrCat(cell, "@", epoch));
+  }
+  // Of Served(): "x@3"; in order.
+  std::vector<std::string> served() const {
+    absl::MutexLock lock(&mutex_);
+    return served_;
+  }
   // Sessions do not end in time, as long as it is not OK.
   void SetRetireResult(const absl::Status& result) {
     absl::MutexLock lock(&mutex_);
@@ -89,6 +98,7 @@ class FakeHost final : public CellHost {
   bool holds_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Done> held_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> calls_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> served_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::cluster

@@ -209,9 +209,15 @@ cluster::Route Cluster::Find(std::string_view cell) {
 bool Cluster::MayAskAgain() {
   const absl::Duration now = clock_.Monotonic();
   absl::MutexLock lock(&mutex_);
-  if (now - sent_at_ < settings_.beat) return false;
+  if (is_asking_ || now - sent_at_ < settings_.beat) return false;
   sent_at_ = now;
+  is_asking_ = true;
   return true;
+}
+
+void Cluster::HasAskedAgain() {
+  absl::MutexLock lock(&mutex_);
+  is_asking_ = false;
 }
 
 cluster::Route Cluster::FindSent(std::string_view cell, uint64_t seen_epoch) {
@@ -220,9 +226,11 @@ cluster::Route Cluster::FindSent(std::string_view cell, uint64_t seen_epoch) {
   if (node == nullptr) return wait;
   cluster::Route route = node->cells().Resolve(cell, seen_epoch);
   if (route.kind != cluster::RouteKind::kReadAgain) return route;
-  // Anybody can write a high epoch into a URL.
+  // Anybody can write a high epoch into a URL. Where the registry hangs, one waits for it, and not
+  // all workers do.
   if (!MayAskAgain()) return wait;
   route = node->Find(cell, seen_epoch);
+  HasAskedAgain();
   // The registry itself has an older one: it was made anew, or the URL has a made-up number.
   const bool is_older =
       node->cells().Resolve(cell, seen_epoch).kind == cluster::RouteKind::kReadAgain;

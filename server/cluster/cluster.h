@@ -119,8 +119,10 @@ class Cluster final : public Ownership, public ClusterOperations {
  private:
   void Tell(const cluster::NodeEvent& event) ABSL_LOCKS_EXCLUDED(listener_mutex_);
   absl::StatusOr<OpenedStore> OpenCellStore(const std::string& cell);
-  // Whether no caller has had the registry read within the last beat. Then this one may.
+  // Whether no caller has had the registry read within the last beat, and none waits for it. Then
+  // this one may, and tells of its end.
   bool MayAskAgain() ABSL_LOCKS_EXCLUDED(mutex_);
+  void HasAskedAgain() ABSL_LOCKS_EXCLUDED(mutex_);
   // Of a cell that no look at the registry has shown yet.
   cluster::Route FindUnknown(cluster::Node& node, std::string_view cell)
       ABSL_LOCKS_EXCLUDED(mutex_);
@@ -144,6 +146,7 @@ class Cluster final : public Ownership, public ClusterOperations {
   absl::Duration asked_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   cluster::RouteKind asked_kind_ ABSL_GUARDED_BY(mutex_) = cluster::RouteKind::kWait;
   absl::Duration sent_at_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();  // of FindSent()
+  bool is_asking_ ABSL_GUARDED_BY(mutex_) = false;  // likewise: one waits for the registry
 };
 
 }  // namespace h5mirror::server

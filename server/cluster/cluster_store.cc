@@ -49,17 +49,17 @@ void ClusterStore::Add(const std::string& cell, uint64_t epoch, OpenedStore open
     }
     cells_[added->prefix()] = std::move(added);
   }
-  TellCells();
+  TellCell(cell);
 }
 
 void ClusterStore::SetCellsListener(CellsListener listener) {
-  absl::MutexLock lock(&retire_mutex_);
+  absl::MutexLock lock(&cells_mutex_);
   cells_listener_ = std::move(listener);
 }
 
-void ClusterStore::TellCells() {
-  absl::MutexLock lock(&retire_mutex_);
-  if (cells_listener_ != nullptr) cells_listener_();
+void ClusterStore::TellCell(const std::string& cell) {
+  absl::MutexLock lock(&cells_mutex_);
+  if (cells_listener_ != nullptr) cells_listener_(cell);
 }
 
 ClusterStore::Cell ClusterStore::FindOpen(const std::string& cell) const {
@@ -104,7 +104,7 @@ absl::Status ClusterStore::CloseCell(const std::string& cell, absl::Duration dea
     closing = std::move(found->second);
     cells_.erase(found);
   }
-  TellCells();
+  TellCell(cell);
   // Gives the root's lock back. Those who still hold a file can do nothing with it.
   const absl::Status closed = closing->store().Close(deadline);
   closing->store().SetCutListener(nullptr);

@@ -41,9 +41,9 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
 
   // ---- For the host of cells ----
 
-  // Begins to serve a cell.
+  // Begins to serve a cell, as soon as `ownership` passes its answers.
   void Add(const std::string& cell, uint64_t epoch, OpenedStore opened)
-      ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_);
+      ABSL_LOCKS_EXCLUDED(mutex_, listener_mutex_, cells_mutex_);
   // Takes no new calls of the cell, ends its sessions by the listener below, and waits until the
   // calls in hand have ended. OK also where it is not open. kUnavailable: not within `timeout`; the
   // cell is served on.
@@ -54,10 +54,13 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   // are none.
   using RetireListener = std::function<size_t(const std::string& prefix)>;
   void SetRetireListener(RetireListener listener) ABSL_LOCKS_EXCLUDED(retire_mutex_);
-  // Told that this server has one cell more, or one less, before that is answered for; must not
-  // wait. Null: nobody is told.
-  using CellsListener = std::function<void()>;
-  void SetCellsListener(CellsListener listener) ABSL_LOCKS_EXCLUDED(retire_mutex_);
+  // Told of a cell that this server has got: before it is answered for, and when it is, as a list
+  // leaves it out until then. Told also of one that it has no more. Must not wait. Null: nobody is
+  // told.
+  using CellsListener = std::function<void(const std::string& cell)>;
+  void SetCellsListener(CellsListener listener) ABSL_LOCKS_EXCLUDED(cells_mutex_);
+  // Tells the listener of the cell. To be called when `ownership` passes its answers.
+  void TellCell(const std::string& cell) ABSL_LOCKS_EXCLUDED(cells_mutex_);
   // Null: this is no cluster that could be asked.
   ClusterOperations* operations() { return ownership_.operations(); }
   Ownership& ownership() { return ownership_; }
@@ -65,7 +68,7 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   // Serves the cell no more, makes its cuts durable, closes it and gives its lock back. For a cell
   // whose calls and sessions have ended. Errors: as Store::Close(). OK: it was not open.
   absl::Status CloseCell(const std::string& cell, absl::Duration deadline)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+      ABSL_LOCKS_EXCLUDED(mutex_, cells_mutex_);
 
   // ---- Store ----
 
@@ -130,7 +133,6 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   // The cell of both names. kInvalidArgument: they lie in two.
   absl::StatusOr<Cell> CellForBoth(std::string_view name, std::string_view other);
   // All that are open, in the order of their files' names.
-  void TellCells() ABSL_LOCKS_EXCLUDED(retire_mutex_);
   std::vector<Cell> AllCells() const ABSL_LOCKS_EXCLUDED(mutex_);
   Cell FindOpen(const std::string& cell) const ABSL_LOCKS_EXCLUDED(mutex_);
   // Those of them that pass the guard, for work that may leave out some. In hand.
@@ -164,7 +166,10 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   // Held over a call of the listener, which may make cuts.
   absl::Mutex retire_mutex_;
   RetireListener retire_listener_ ABSL_GUARDED_BY(retire_mutex_);
-  CellsListener cells_listener_ ABSL_GUARDED_BY(retire_mutex_);
+
+  // Of its own, as a cell that retires holds up no other one. Held over a call of the listener.
+  absl::Mutex cells_mutex_;
+  CellsListener cells_listener_ ABSL_GUARDED_BY(cells_mutex_);
 };
 
 }  // namespace h5mirror::server

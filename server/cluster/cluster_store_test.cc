@@ -312,7 +312,8 @@ TEST_F(ClusterStoreTest, ARemovalsIdNamesItsCell) {
 
 TEST_F(ClusterStoreTest, WhoCountsFilesIsToldOfCellsThatComeAndGo) {
   int told = 0;
-  store_.SetCellsListener([&] {
+  store_.SetCellsListener([&](const std::string& cell) {
+    EXPECT_EQ(cell, "x");
     ++told;
     EXPECT_EQ(store_.OpenFile("x/a.h5").ok(), told == 0);
   });
@@ -320,6 +321,24 @@ TEST_F(ClusterStoreTest, WhoCountsFilesIsToldOfCellsThatComeAndGo) {
   EXPECT_EQ(told, 1);
   EXPECT_TRUE(store_.CloseCell("x", absl::Seconds(60)).ok());
   EXPECT_EQ(told, 1) << "it was not open";
+  store_.TellCell("x");
+  EXPECT_EQ(told, 2) << "when it is answered for, a list has more";
+  store_.SetCellsListener(nullptr);
+  store_.TellCell("x");
+  EXPECT_EQ(told, 2);
+}
+
+// An end of sessions may wait for a disk. Meanwhile other cells come.
+TEST_F(ClusterStoreTest, ACellOpensWhileAnotherOneRetires) {
+  std::vector<std::string> told;
+  store_.SetCellsListener([&](const std::string& cell) { told.push_back(cell); });
+  store_.SetRetireListener([&](const std::string&) {
+    Open("v", 1);
+    return size_t{0};
+  });
+  EXPECT_TRUE(store_.RetireCell("x", absl::Seconds(60)).ok());
+  EXPECT_THAT(told, ElementsAre("v"));
+  store_.SetRetireListener(nullptr);
   store_.SetCellsListener(nullptr);
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <thread>
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
@@ -229,6 +230,73 @@ TEST_F(ClusterTest, ItsEndWaitsForAnOpen) {
   opening.WaitForNotification();
   ends.Notify();
   first.reset();
+}
+
+// Whether this thread is one that HangingRegistry does not answer.
+thread_local bool t_hangs = false;
+
+// A registry that does not answer one thread until Release().
+class HangingRegistry final : public cluster::Registry {
+ public:
+  struct Gate {
+    absl::Notification reached;
+    absl::Notification release;
+  };
+  explicit HangingRegistry(Gate& gate) : gate_(gate) {}
+  absl::StatusOr<cluster::RegistryView> ReadAll() override {
+    if (t_hangs) {
+      gate_.reached.Notify();
+      gate_.release.WaitForNotification();
+    }
+    return memory_.ReadAll();
+  }
+  absl::StatusOr<cluster::RegistryView> Read(absl::Span<const std::string> names) override {
+    return memory_.Read(names);
+  }
+  absl::Status CompareAndSet(absl::Span<const cluster::Expectation> expected,
+                             absl::Span<const cluster::NewText> changes) override {
+    return memory_.CompareAndSet(expected, changes);
+  }
+
+ private:
+  Gate& gate_;
+  cluster::MemoryRegistry memory_;
+};
+
+TEST_F(ClusterTest, OneCallerWaitsForARegistryThatHangs) {
+  ClusterSettings settings = SettingsOf("a");
+  settings.cells = {"x"};
+  settings.beat = absl::Milliseconds(10);
+  std::filesystem::create_directories(root() / "x");
+  HangingRegistry::Gate gate;
+  Cluster::Parts parts;
+  parts.registry = RegistryHolder::Of(std::make_unique<HangingRegistry>(gate),
+                                      std::make_unique<cluster::FakeFencer>());
+  ASSERT_TRUE(PrepareRegistry(parts.registry->registry(), settings).ok());
+  parts.open = [this](const std::string& cell) { return OpenStore(cell); };
+  Cluster cluster(settings, std::move(parts));
+  cluster.Start("a:7447");
+  const auto await = [&](uint64_t seen_epoch) {
+    while (cluster.FindSent("x", seen_epoch).kind != cluster::RouteKind::kServe) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  };
+  constexpr uint64_t kMadeUp = 1'000'000;
+  await(0);
+  std::thread first([&] {
+    t_hangs = true;
+    cluster.FindSent("x", kMadeUp);
+  });
+  gate.reached.WaitForNotification();
+  // Many beats later it is still the only one.
+  const absl::Time end = absl::Now() + 20 * settings.beat;
+  while (absl::Now() < end) {
+    EXPECT_EQ(cluster.FindSent("x", kMadeUp).kind, cluster::RouteKind::kWait);
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  gate.release.Notify();
+  first.join();
+  await(kMadeUp);  // It may ask again, and learns that there is no such epoch.
 }
 
 TEST_F(ClusterTest, NamesInNoCellCostOneReadInABeat) {

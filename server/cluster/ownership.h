@@ -30,7 +30,8 @@ class Ownership {
   // cluster::Node::Find(), of a caller that has heard of no epoch. May wait for the registry.
   virtual cluster::Route Find(std::string_view cell) = 0;
   // The same of a caller that was sent here as the owner at `seen_epoch`. It reads the registry
-  // once in a beat at most where this server knows of an older epoch only, and is kWait else.
+  // where this server knows of an older epoch only: once in a beat at most, and for one caller at a
+  // time. It is kWait else.
   virtual cluster::Route FindSent(std::string_view cell, uint64_t seen_epoch) = 0;
   // cluster::Cells::RoutesBelow(): by memory. kUnavailable: before the first look at the registry.
   virtual absl::StatusOr<std::map<std::string, cluster::Route>> RoutesBelow(

@@ -50,6 +50,8 @@ void StoreHost::Open(const std::string& cell, uint64_t epoch, cluster::Recovery 
   });
 }
 
+void StoreHost::Served(const std::string& cell, uint64_t /*epoch*/) { store_.TellCell(cell); }
+
 void StoreHost::Retire(const std::string& cell, uint64_t /*epoch*/, Done done) {
   Start([this, cell, done = std::move(done)] { done(store_.RetireCell(cell, close_timeout_)); });
 }

@@ -38,6 +38,7 @@ class StoreHost final : public cluster::CellHost {
 
   void Open(const std::string& cell, uint64_t epoch, cluster::Recovery recovery,
             Done done) override;
+  void Served(const std::string& cell, uint64_t epoch) override;
   void Retire(const std::string& cell, uint64_t epoch, Done done) override;
   void Close(const std::string& cell, uint64_t epoch, Done done) override;
 

@@ -373,6 +373,7 @@ int HttpDoor::Begin(const std::shared_ptr<Exchange>& exchange, MHD_Connection* c
   HttpRequest request{.path = std::move(target.path),
                       .query = QueryOf(connection),
                       .is_head = std::string_view(method) == "HEAD",
+                      .is_tls = certificate_ != nullptr,
                       .range = HeaderOf(connection, "Range"),
                       .last_event_id = HeaderOf(connection, "Last-Event-ID"),
                       .conditions = ConditionsOf(connection),

@@ -25,6 +25,7 @@ struct HttpRequest {
   // Decoded, in their order.
   std::vector<std::pair<std::string, std::string>> query = {};
   bool is_head = false;
+  bool is_tls = false;  // it came by TLS
   std::optional<std::string> range = std::nullopt;
   std::optional<std::string> last_event_id = std::nullopt;
   Conditions conditions = {};

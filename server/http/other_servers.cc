@@ -48,6 +48,14 @@ std::string Escaped(std::string_view text) {
   return escaped;
 }
 
+// Whether somebody was sent here as to another server, for the same reason.
+bool WasSent(const HttpRequest& request, const Sent& sent) {
+  const std::string text = Format(sent);
+  return std::any_of(request.query.begin(), request.query.end(), [&text](const auto& each) {
+    return each.first == kSentKey && each.second == text;
+  });
+}
+
 // The request at another server.
 std::string UrlAt(const HttpRequest& request, const std::string& server, const Sent& sent) {
   std::string url = StrCat(server, HeaderSafe(request.path), "?");
@@ -101,9 +109,21 @@ HttpAnswer OtherServers::ErrorOrRedirect(const HttpRequest& request,
                " of this cluster serves it, and tells no address for "
                "HTTP: it wants http_listen, or http_address in its [cluster] table")));
   }
+  // Its token and the bytes would go over the network in plain text.
+  if (request.is_tls && !route.http.starts_with("https://")) {
+    return ErrorAnswer(absl::UnavailableError(
+        StrCat("the server ", route.listen, " of this cluster serves it at ", route.http,
+               ", without TLS: nobody is sent there who came by https")));
+  }
+  const Sent sent = {route.owner, route.epoch, cell};
+  // One name stands for several servers, or another server's URL is this one's.
+  if (WasSent(request, sent)) {
+    return ErrorAnswer(absl::UnavailableError(
+        StrCat("http_address = \"", route.http, "\" of the server ", route.owner,
+               " leads here: each server wants a URL of its own")));
+  }
   HttpAnswer answer = ErrorAnswer(kTemporaryRedirect, status);
-  answer.headers.emplace_back("Location",
-                              UrlAt(request, route.http, {route.owner, route.epoch, cell}));
+  answer.headers.emplace_back("Location", UrlAt(request, route.http, sent));
   return answer;
 }
 

@@ -45,7 +45,8 @@ class OtherServers {
 
   // The answer to a request whose call ended with `status`: 307 to the server that has the file, if
   // `status` names one; else ErrorAnswer(). 503 where nobody has it at the moment, or its server
-  // has no address for HTTP.
+  // has no address for HTTP, or one where nobody may be sent: without TLS while the request came by
+  // TLS, or one that led here.
   HttpAnswer ErrorOrRedirect(const HttpRequest& request, const absl::Status& status) const;
 
   // The cells below `directory`, in the order of their files' names: "a-b" comes before "a", as

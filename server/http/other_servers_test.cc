@@ -9,6 +9,7 @@
 
 #include "nlohmann/json.hpp"
 #include "onion_store/testing/test_store.h"
+#include "rpc/elsewhere.h"
 #include "server/cluster/cluster_store.h"
 #include "server/testing/fake_ownership.h"
 #include "server/testing/http_fixture.h"
@@ -99,13 +100,39 @@ TEST_F(OtherServersTest, RedirectsEnd) {
   EXPECT_EQ(Get("/f/z/a.h5?sent=a:9:z").status, 503);
   EXPECT_EQ(Get("/f/z/a.h5?sent=a:9:z").headers.count("retry-after"), 1u);
   // An older one, another server's, another cell's, and none say nothing.
-  for (const char* old : {"a:8:z", "b:9:z", "a:9:x", "a", ""}) {
+  for (const char* old : {"a:8:z", "b:8:z", "c:9:z", "a:9:x", "a", ""}) {
     EXPECT_EQ(LocationOf(StrCat("/f/z/a.h5?sent=", old)),
               "http://node-b:7448/f/z/a.h5?sent=b%3A9%3Az")
         << old;
   }
   EXPECT_EQ(Get("/v1/files?directory=x&sent=a:3:x").status, 200) << "a known key of lists";
   EXPECT_EQ(Get("/v1/files/x/none.h5/versions?sent=a:3:x").status, 404);
+}
+
+// As where one name stands for several servers.
+TEST_F(OtherServersTest, AUrlThatLeadsBackEnds) {
+  Start();
+  const HttpReply reply = Get("/f/z/a.h5?sent=b:9:z");
+  EXPECT_EQ(reply.status, 503);
+  EXPECT_THAT(reply.body, HasSubstr("of the server b leads here"));
+  EXPECT_EQ(Get("/v1/files?directory=z&sent=b%3A9%3Az").status, 503);
+}
+
+// The other server may have no certificate yet.
+TEST_F(OtherServersTest, NobodyWhoCameByTlsIsSentAwayFromIt) {
+  SendTo("s", 9, "https://node-b:7448");
+  const OtherServers others(&ownership_);
+  const auto answer = [&](const std::string& cell, bool is_tls) {
+    const HttpRequest request{.path = "/f/" + cell + "/a.h5", .is_tls = is_tls};
+    return others.ErrorOrRedirect(request, rpc::ElsewhereError({"node-b:7447", cell, 9}));
+  };
+  EXPECT_EQ(answer("z", false).status, 307);
+  EXPECT_EQ(answer("s", false).status, 307);
+  EXPECT_EQ(answer("s", true).status, 307);
+  const HttpAnswer refused = answer("z", true);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.text, HasSubstr("http://node-b:7448, without TLS"));
+  for (const auto& [name, value] : refused.headers) EXPECT_NE(name, "Location") << value;
 }
 
 TEST_F(OtherServersTest, ACellThatNobodyServesIsAskedForAgain) {

@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "onion_store/store_health.h"
+#include "rpc/elsewhere.h"
 #include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
@@ -82,20 +83,27 @@ void SpaceCounter::Round() {
   const uint64_t rules_number = ledger_.rules_number();
   if (rules_number != counted_rules_) CountAll(rules_number);
   CountChanged();
-  if (list_removed_.exchange(false)) ListRemoved();
+  if (list_removed_.exchange(false) || SystemClock().Monotonic() >= list_again_) {
+    ListRemoved().IgnoreError();  // It says when the next one is.
+  }
   PurgeRemoved();
 }
 
-bool SpaceCounter::ListRemoved() {
+absl::Status SpaceCounter::ListRemoved() {
   const std::vector<std::string> before = ledger_.RemovedIds();
   ledger_.BeginListing();
   const absl::Cleanup end = [this] { ledger_.EndListing(); };
   const auto files = store_.ListRemoved();
+  list_again_ = absl::InfiniteDuration();
   if (!files.ok()) {
-    // A server of a cluster that has not joined it yet, or has lost its place.
-    if (absl::IsUnavailable(files.status())) return false;
-    spdlog::error("quota: removed files cannot be listed: {}", files.status().ToString());
-    return false;
+    const absl::Duration now = SystemClock().Monotonic();
+    // A server of a cluster that has not joined it yet, or has lost its place: the next round.
+    const bool is_away = absl::IsUnavailable(files.status());
+    list_again_ = is_away ? now : now + kPurgeRetry;
+    if (!is_away) {
+      spdlog::error("quota: removed files cannot be listed: {}", files.status().ToString());
+    }
+    return files.status();
   }
   absl::flat_hash_set<std::string> there;
   for (const store::RemovedFile& file : *files) {
@@ -106,7 +114,7 @@ bool SpaceCounter::ListRemoved() {
   for (const std::string& id : before) {
     if (!there.contains(id)) ledger_.DropRemoved(id);
   }
-  return true;
+  return absl::OkStatus();
 }
 
 // Which file is the oldest is not known then. The history's own rounds log it.
@@ -116,10 +124,6 @@ bool SpaceCounter::TimeIsInDoubt() {
 }
 
 void SpaceCounter::PurgeRemoved() {
-  SystemClock clock;
-  if (clock.Monotonic() >= list_again_) {
-    list_again_ = ListRemoved() ? absl::InfiniteDuration() : clock.Monotonic() + kPurgeRetry;
-  }
   // One after the other, as what changes meanwhile may save the next.
   while (!stopping() && ledger_.rules_number() == counted_rules_) {
     CountChanged();
@@ -129,7 +133,7 @@ void SpaceCounter::PurgeRemoved() {
     if (!purged.ok() && !absl::IsNotFound(purged)) {
       spdlog::error("quota: removed file={} ({}) cannot be deleted: {}", Quoted(beyond->file.name),
                     beyond->file.id, purged.ToString());
-      list_again_ = clock.Monotonic() + kPurgeRetry;
+      list_again_ = SystemClock().Monotonic() + kPurgeRetry;
     }
     // One that can't be deleted counts again after the next listing; others may go meanwhile.
     ledger_.DropRemoved(beyond->file.id);
@@ -140,7 +144,7 @@ void SpaceCounter::PurgeRemoved() {
 }
 
 void SpaceCounter::CountAll(uint64_t rules_number) {
-  if (!ListRemoved()) return;
+  if (!ListRemoved().ok()) return;
   std::string after;
   for (;;) {
     const auto files = store_.List("", after, kFilesAtOnce);
@@ -155,7 +159,8 @@ void SpaceCounter::CountAll(uint64_t rules_number) {
     for (const store::FileSummary& file : *files) {
       // Other tables: all begins again.
       if (stopping() || ledger_.rules_number() != rules_number) return;
-      Measure(file.name);
+      // Its cell goes to another server, or this one has no right to answer now.
+      if (absl::IsUnavailable(TryMeasure(file.name))) return;
     }
     CountChanged();  // Else those would wait for the end of a long count.
   }
@@ -176,6 +181,12 @@ void SpaceCounter::CountChanged() {
 }
 
 void SpaceCounter::Measure(const std::string& name) {
+  const absl::Status status = TryMeasure(name);
+  // Another server's counts there.
+  if (absl::IsUnavailable(status) && !rpc::ElsewhereOf(status)) Changed(name);
+}
+
+absl::Status SpaceCounter::TryMeasure(const std::string& name) {
   ledger_.BeginMeasure(name);
   const absl::StatusOr<store::HistorySizes> sizes = store_.Measure(name, store::WithHead::kYes);
   absl::StatusOr<uint64_t> tags = 0;
@@ -183,14 +194,15 @@ void SpaceCounter::Measure(const std::string& name) {
   const absl::Status status = sizes.ok() ? tags.status() : sizes.status();
   if (status.ok()) {
     // A new generation is to replace the head.
-    return ledger_.Measured(
-        name, SpaceSizes{std::max(sizes->head, sizes->next), sizes->history(), *tags});
+    ledger_.Measured(name, SpaceSizes{std::max(sizes->head, sizes->next), sizes->history(), *tags});
+  } else if (absl::IsNotFound(status)) {
+    ledger_.Measured(name, std::nullopt);
+  } else if (absl::IsUnavailable(status)) {
+    return status;
+  } else {  // It counts as it did.
+    spdlog::warn("quota: file={} cannot be measured: {}", Quoted(name), status.ToString());
   }
-  if (absl::IsNotFound(status)) return ledger_.Measured(name, std::nullopt);
-  // Its cell has just gone to another server. All is counted again.
-  if (absl::IsUnavailable(status)) return;
-  // It counts as it did.
-  spdlog::warn("quota: file={} cannot be measured: {}", Quoted(name), status.ToString());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint64_t> SpaceCounter::CountTags(const std::string& name) {

@@ -37,15 +37,18 @@ class SpaceCounter {
   // removed files beyond the limits of their account go for good. The thread makes one a second, or
   // fewer where files take long. For tests, instead of Start().
   void Round();
-  // Measures the file at once, with its tags where they have a limit.
+  // Measures the file at once, with its tags where they have a limit. Where its cell has no server
+  // at the moment, a later round does.
   void Measure(const std::string& name);
 
  private:
   bool stopping() const;
   void CountAll(uint64_t rules_number);
   void CountChanged();
-  // False: they cannot be listed.
-  bool ListRemoved();
+  // OK: the file counts as it is, or as it did. kUnavailable: a cluster's server may not say.
+  absl::Status TryMeasure(const std::string& name);
+  // Removed files, where they are due. An error: they cannot be listed, and are due again.
+  absl::Status ListRemoved();
   void PurgeRemoved();
   bool TimeIsInDoubt();
   // The tags of the file where they have a limit, else 0.
@@ -54,7 +57,8 @@ class SpaceCounter {
   SpaceLedger& ledger_;
   store::Store& store_;
   uint64_t counted_rules_ = 0;  // of the thread
-  // Of the thread, after one that could not be deleted: the monotonic time of the next listing.
+  // Of the thread, after one that could not be deleted or listed: the monotonic time of the next
+  // listing.
   absl::Duration list_again_ = absl::InfiniteDuration();
   std::atomic<bool> list_removed_{false};
   mutable absl::Mutex mutex_;

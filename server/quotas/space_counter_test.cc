@@ -12,6 +12,7 @@
 #include "base/testing/fault_env.h"
 #include "onion_store/testing/test_store.h"
 #include "server/quotas/space_quotas.h"
+#include "server/testing/hooked_store.h"
 
 namespace h5mirror::server {
 namespace {
@@ -100,6 +101,35 @@ TEST_F(SpaceCounterTest, OfTooManyBytesTheOldestRemovedGo) {
   EXPECT_LT(left.size(), 6u);
   EXPECT_EQ(left.front(), "runs/5") << "the newest stays";
   EXPECT_TRUE(store_->Undelete((*store_->ListRemoved())[0].id, "").ok());
+}
+
+// A cell of a cluster while it is given away, or while its server may not answer.
+TEST_F(SpaceCounterTest, WhatIsAwayIsCountedLater) {
+  HookedStore* const hooked = HookedStore::PutBefore(store_);
+  Write("runs/1");
+  const store::RemovedFile removed = (Write("runs/old"), Remove("runs/old"));
+  hooked->BeAway(true);
+  Start({"runs", 0, 0, 1, kSource});
+  quotas_->counter.Round();
+  EXPECT_FALSE(quotas_->ledger.is_counted());
+  EXPECT_TRUE(quotas_->ledger.AddFile("runs/2").ok()) << "no limit holds yet";
+  hooked->BeAway(false);
+  quotas_->counter.Round();
+  EXPECT_TRUE(quotas_->ledger.is_counted());
+  EXPECT_FALSE(quotas_->ledger.AddFile("runs/3").ok());
+  const uint64_t before = quotas_->ledger.HeadOf("runs/1");
+
+  hooked->BeAway(true);
+  Write("runs/1", 100'000);
+  ASSERT_TRUE(hooked->inner().PurgeOneRemoved(removed.id).ok());
+  quotas_->counter.RemovedExpired();
+  quotas_->counter.Round();
+  EXPECT_EQ(quotas_->ledger.HeadOf("runs/1"), before);
+  EXPECT_THAT(quotas_->ledger.RemovedIds(), ElementsAre(removed.id));
+  hooked->BeAway(false);
+  quotas_->counter.Round();
+  EXPECT_GT(quotas_->ledger.HeadOf("runs/1"), before) << "the change is not forgotten";
+  EXPECT_THAT(quotas_->ledger.RemovedIds(), IsEmpty()) << "nor is the listing";
 }
 
 TEST_F(SpaceCounterTest, ARestartCountsWhatWasRemovedBefore) {

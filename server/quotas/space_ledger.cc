@@ -32,6 +32,13 @@ int FullestPercentOf(const SpaceSizes& sizes, uint64_t files, const QuotaRule& r
                    PercentOf(files, rule.max_files), PercentOf(sizes.tags, rule.max_tags)});
 }
 
+// Whether one directory is the other, or lies in it; "" is the root.
+bool Overlap(std::string_view one, std::string_view other) {
+  if (one.size() > other.size()) std::swap(one, other);
+  return one.empty() ||
+         (other.starts_with(one) && (one.size() == other.size() || other[one.size()] == '/'));
+}
+
 std::string AccountName(std::string_view directory) {
   return directory.empty() ? "the whole server" : Quoted(directory);
 }
@@ -82,9 +89,40 @@ void SpaceLedger::SetRules(std::vector<QuotaRule> rules) {
   is_on_ = !rules_.empty();
 }
 
-void SpaceLedger::CountAgain() {
+void SpaceLedger::CountAgain(std::string_view cell) {
   absl::MutexLock lock(&mutex_);
-  Clear();
+  Forget(cell);
+  uncounted_.emplace(cell);
+  ++rules_number_;
+}
+
+void SpaceLedger::Forget(std::string_view cell) {
+  const auto is_forgotten = [cell](const Account& account) {
+    return account.place.rule == nullptr || Overlap(account.place.directory, cell);
+  };
+  for (auto each = entries_.begin(); each != entries_.end();) {
+    const auto entry = each++;
+    if (!is_forgotten(*entry->second.account)) continue;
+    SetSizes(entry->second, {});
+    entries_.erase(entry);
+  }
+  for (auto each = removed_.begin(); each != removed_.end();) {
+    const auto entry = each++;
+    if (is_forgotten(*entry->second.account)) removed_.erase(entry);
+  }
+  for (auto each = accounts_.begin(); each != accounts_.end();) {
+    const auto account = each++;
+    if (!is_forgotten(*account->second)) continue;
+    with_removed_.erase(account->second.get());
+    accounts_.erase(account);
+  }
+  refusals_.clear();
+}
+
+bool SpaceLedger::Holds(const Place& place) const {
+  if (!is_counted_ || place.rule == nullptr) return false;
+  return std::none_of(uncounted_.begin(), uncounted_.end(),
+                      [&place](const std::string& cell) { return Overlap(place.directory, cell); });
 }
 
 void SpaceLedger::Clear() {
@@ -96,6 +134,7 @@ void SpaceLedger::Clear() {
   accounts_.clear();
   ++rules_number_;
   is_counted_ = false;
+  uncounted_.clear();
   history_bytes_ = 0;
   with_history_ = 0;
 }
@@ -107,12 +146,14 @@ uint64_t SpaceLedger::rules_number() const {
 
 void SpaceLedger::FinishCount(uint64_t rules_number) {
   absl::MutexLock lock(&mutex_);
-  if (rules_number == rules_number_) is_counted_ = true;
+  if (rules_number != rules_number_) return;
+  is_counted_ = true;
+  uncounted_.clear();
 }
 
 bool SpaceLedger::is_counted() const {
   absl::MutexLock lock(&mutex_);
-  return is_counted_;
+  return is_counted_ && uncounted_.empty();
 }
 
 SpaceUse SpaceLedger::UseOf(const Account& account, const Place& place) {
@@ -188,7 +229,7 @@ void SpaceLedger::SetSizes(Entry& entry, const SpaceSizes& sizes) {
 }
 
 std::optional<SpaceUse> SpaceLedger::NearNews(Account& account) {
-  if (account.place.rule == nullptr || !is_counted_ || !on_near_) return std::nullopt;
+  if (!on_near_ || !Holds(account.place)) return std::nullopt;
   const int percent = FullestPercentOf(account.sizes, account.files, *account.place.rule);
   if (percent < kFarPercent) account.is_near = false;
   if (percent < kNearPercent || std::exchange(account.is_near, true)) return std::nullopt;
@@ -203,7 +244,7 @@ absl::Status SpaceLedger::AddFile(std::string_view name) {
     if (Find(name) != nullptr) return absl::OkStatus();
     const Place place = PlaceOf(name);
     const Account& account = AccountAt(place);
-    if (is_counted_ && place.rule != nullptr && Exceeds(account.files, 1, place.rule->max_files)) {
+    if (Holds(place) && Exceeds(account.files, 1, place.rule->max_files)) {
       return TooManyFiles(UseOf(account, place), name);
     }
     news = NearNews(*EntryFor(name).account);
@@ -220,8 +261,7 @@ absl::Status SpaceLedger::Grow(std::string_view name, uint64_t more_bytes, uint6
     Entry& entry = EntryFor(name);
     Account& account = *entry.account;
     const QuotaRule* const rule = account.place.rule;
-    if (is_counted_ && rule != nullptr &&
-        Exceeds(account.sizes.head_bytes, more_bytes, rule->head_bytes)) {
+    if (Holds(account.place) && Exceeds(account.sizes.head_bytes, more_bytes, rule->head_bytes)) {
       if (refusals_.size() >= kRefusalsMax) refusals_.clear();
       refusals_[HashOf(name)] = {entry.sizes.head_bytes + more_bytes, end_bytes};
       return TooManyBytes(UseOf(account), "head_bytes", account.sizes.head_bytes, rule->head_bytes,
@@ -240,8 +280,8 @@ absl::Status SpaceLedger::Grow(std::string_view name, uint64_t more_bytes, uint6
 absl::Status SpaceLedger::Fill(std::string_view name, uint64_t end_bytes) {
   if (!is_on()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
-  const Entry* const entry = is_counted_ ? Find(name) : nullptr;
-  if (entry == nullptr || entry->account->place.rule == nullptr) return absl::OkStatus();
+  const Entry* const entry = Find(name);
+  if (entry == nullptr || !Holds(entry->account->place)) return absl::OkStatus();
   const Account& account = *entry->account;
   const uint64_t limit = account.place.rule->head_bytes;
   const bool has_holes = entry->sizes.head_bytes + kHolesMin < end_bytes;
@@ -265,8 +305,7 @@ absl::Status SpaceLedger::MayBegin(std::string_view name, uint64_t local_bytes) 
     const uint64_t wanted_bytes = refusal.head_bytes + (local_bytes - refusal.end_bytes);
     more_bytes = wanted_bytes - std::min(wanted_bytes, has_bytes);
   }
-  if (is_counted_ && place.rule != nullptr &&
-      Exceeds(account.sizes.head_bytes, more_bytes, place.rule->head_bytes)) {
+  if (Holds(place) && Exceeds(account.sizes.head_bytes, more_bytes, place.rule->head_bytes)) {
     return TooManyBytes(UseOf(account, place), "head_bytes", account.sizes.head_bytes,
                         place.rule->head_bytes, name, more_bytes);
   }
@@ -279,7 +318,7 @@ absl::Status SpaceLedger::MayHold(std::string_view name, const SpaceSizes& sizes
   if (!is_on()) return absl::OkStatus();
   absl::MutexLock lock(&mutex_);
   const Place place = PlaceOf(name);
-  if (!is_counted_ || place.rule == nullptr) return absl::OkStatus();
+  if (!Holds(place)) return absl::OkStatus();
   const Entry* const mover = from.empty() ? nullptr : Find(from);
   if (mover != nullptr && mover->account->place.key == place.key) return absl::OkStatus();
   const SpaceUse use = UseOf(AccountAt(place), place);
@@ -315,7 +354,7 @@ absl::Status SpaceLedger::AddTag(std::string_view name) {
     if (place.rule == nullptr || place.rule->max_tags == 0) return absl::OkStatus();
     Entry& entry = EntryFor(name);
     Account& account = *entry.account;
-    if (is_counted_ && Exceeds(account.sizes.tags, 1, place.rule->max_tags)) {
+    if (Holds(place) && Exceeds(account.sizes.tags, 1, place.rule->max_tags)) {
       return TooManyTags(UseOf(account), name, 1);
     }
     SpaceSizes grown = entry.sizes;
@@ -381,8 +420,8 @@ void SpaceLedger::Measured(std::string_view name, const std::optional<SpaceSizes
 std::optional<SpaceUse> SpaceLedger::HistoryOf(std::string_view name) const {
   if (!is_on()) return std::nullopt;
   absl::MutexLock lock(&mutex_);
-  const Entry* const entry = is_counted_ ? Find(name) : nullptr;
-  if (entry == nullptr || entry->account->place.rule == nullptr) return std::nullopt;
+  const Entry* const entry = Find(name);
+  if (entry == nullptr || !Holds(entry->account->place)) return std::nullopt;
   if (entry->account->place.rule->history_bytes == 0) return std::nullopt;
   return UseOf(*entry->account);
 }
@@ -390,7 +429,7 @@ std::optional<SpaceUse> SpaceLedger::HistoryOf(std::string_view name) const {
 std::optional<bool> SpaceLedger::IsOverShare(std::string_view name) const {
   if (!is_on()) return std::nullopt;
   absl::MutexLock lock(&mutex_);
-  if (!is_counted_) return std::nullopt;
+  if (!is_counted_ || !uncounted_.empty()) return std::nullopt;
   const Entry* const entry = Find(name);
   return entry != nullptr && with_history_ > 0 &&
          entry->account->sizes.history_bytes >= history_bytes_ / with_history_;

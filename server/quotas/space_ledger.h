@@ -69,9 +69,10 @@ class SpaceLedger {
   // The first of them that a file lies below counts. From now on no limit holds until
   // FinishCount().
   void SetRules(std::vector<QuotaRule> rules);
-  // Forgets what was counted: other files than before are there. From now on no limit holds until
-  // FinishCount().
-  void CountAgain();
+  // Forgets what was counted in the directory `cell`; "" is the root: other files than before are
+  // there. From now on no limit of an account there holds until FinishCount(), and no share of
+  // accounts is known. The limits of all others hold.
+  void CountAgain(std::string_view cell);
   bool is_on() const { return is_on_; }
   // Before the first call comes.
   void SetNearListener(NearListener listener) { on_near_ = std::move(listener); }
@@ -110,6 +111,7 @@ class SpaceLedger {
   // another is void.
   uint64_t rules_number() const;
   void FinishCount(uint64_t rules_number);
+  // Whether all limits hold.
   bool is_counted() const;
 
   // ---- Removed files: space_ledger_removed.cc. They refuse nothing. ----
@@ -184,6 +186,11 @@ class SpaceLedger {
   };
 
   void Clear() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Forgets the accounts within `cell` or around it, and that of the files without a table, which
+  // do not say where they lie.
+  void Forget(std::string_view cell) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the account has a table, and all of its files are counted.
+  bool Holds(const Place& place) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   Place PlaceOf(std::string_view name) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   // Without files, where it has none.
   const Account& AccountAt(const Place& place) const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
@@ -207,9 +214,10 @@ class SpaceLedger {
   mutable absl::Mutex mutex_;
   std::vector<QuotaRule> rules_ ABSL_GUARDED_BY(mutex_);
   uint64_t rules_number_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool is_counted_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t history_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // of all accounts
-  uint64_t with_history_ ABSL_GUARDED_BY(mutex_) = 0;   // accounts that have some
+  bool is_counted_ ABSL_GUARDED_BY(mutex_) = false;                     // but for what is below:
+  absl::flat_hash_set<std::string> uncounted_ ABSL_GUARDED_BY(mutex_);  // cells
+  uint64_t history_bytes_ ABSL_GUARDED_BY(mutex_) = 0;                  // of all accounts
+  uint64_t with_history_ ABSL_GUARDED_BY(mutex_) = 0;                   // accounts that have some
   absl::flat_hash_map<std::string, std::unique_ptr<Account>> accounts_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   // Of accounts with a table only; by the removal's id.

@@ -66,8 +66,8 @@ std::vector<std::string> SpaceLedger::RemovedIds() const {
 std::optional<SpaceLedger::RemovedBeyond> SpaceLedger::OldestRemovedBeyondLimit() const {
   if (!is_on()) return std::nullopt;
   absl::MutexLock lock(&mutex_);
-  if (!is_counted_) return std::nullopt;
   for (const Account* account : with_removed_) {
+    if (!Holds(account->place)) continue;
     const QuotaRule& rule = *account->place.rule;
     const bool is_many = rule.max_files > 0 && account->removed.size() > rule.max_files;
     const bool is_large = rule.removed_bytes > 0 && account->removed_bytes > rule.removed_bytes;

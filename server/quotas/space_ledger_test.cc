@@ -102,7 +102,7 @@ TEST_F(SpaceLedgerTest, WhatWasCountedIsForgottenForOtherFiles) {
   Measure("runs/a.h5", 4);
   EXPECT_FALSE(Grow("runs/a.h5", 1).ok());
   const uint64_t before = ledger_.rules_number();
-  ledger_.CountAgain();
+  ledger_.CountAgain("");
   EXPECT_TRUE(ledger_.is_on());
   EXPECT_NE(ledger_.rules_number(), before) << "a count that has begun is void";
   EXPECT_FALSE(ledger_.is_counted());
@@ -111,6 +111,31 @@ TEST_F(SpaceLedgerTest, WhatWasCountedIsForgottenForOtherFiles) {
   Measure("runs/b.h5", 4);
   ledger_.FinishCount(ledger_.rules_number());
   EXPECT_FALSE(Grow("runs/b.h5", 1).ok());
+}
+
+TEST_F(SpaceLedgerTest, LimitsInOtherCellsHoldWhileOneIsCountedAgain) {
+  Start({Rule("runs/a", 4), Rule("runs/b", 4)});
+  for (const char* name : {"runs/a/f.h5", "runs/b/f.h5", "else/f.h5"}) Measure(name, 4);
+  ledger_.Removed({"1", "runs/a/old.h5", absl::UnixEpoch(), 5});
+  ledger_.Removed({"2", "runs/b/old.h5", absl::UnixEpoch(), 5});
+  for (const char* cell : {"runs/b", "runs/b/c", "runs"}) {
+    SCOPED_TRACE(cell);
+    const bool is_all = cell == std::string_view("runs");
+    const uint64_t before = ledger_.rules_number();
+    ledger_.CountAgain(cell);
+    EXPECT_NE(ledger_.rules_number(), before) << "a count that has begun is void";
+    EXPECT_FALSE(ledger_.is_counted());
+    EXPECT_TRUE(Grow("runs/b/f.h5", 9).ok()) << "other files may be there now";
+    EXPECT_EQ(Grow("runs/a/f.h5", 1).ok(), is_all);
+    EXPECT_EQ(ledger_.HeadOf("else/f.h5"), 0u) << "it may lie there";
+    EXPECT_EQ(ledger_.IsOverShare("runs/a/f.h5"), std::nullopt);
+    EXPECT_EQ(ledger_.RemovedIds().size(), is_all ? 0u : 1u) << "the other cell's stays";
+    for (const char* name : {"runs/a/f.h5", "runs/b/f.h5"}) Measure(name, 4);
+    ledger_.FinishCount(ledger_.rules_number());
+    EXPECT_TRUE(ledger_.is_counted());
+    for (const char* name : {"runs/a/f.h5", "runs/b/f.h5"}) EXPECT_FALSE(Grow(name, 1).ok());
+  }
+  EXPECT_THAT(ledger_.RemovedIds(), IsEmpty());
 }
 
 TEST_F(SpaceLedgerTest, AMeasurementReplacesWhatWasCounted) {

@@ -224,6 +224,18 @@ absl::Status CheckCluster(const Config& config) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// That of `address`; nullopt: it is none of TCP.
+std::optional<ListenAddress> AddressOf(const ClusterSettings& cluster) {
+  auto address = ParseListenAddress(cluster.address);
+  if (!address.ok()) address = ParseListenAddress(StrCat(cluster.address, ":0"));
+  if (!address.ok() || address->reach == Reach::kUnixSocket) return std::nullopt;
+  return *std::move(address);
+}
+
+}  // namespace
+
 std::string HttpAddress(const Config& config, absl::Span<const int> ports) {
   const ClusterSettings& cluster = *config.cluster;
   if (!cluster.http_address.empty()) return cluster.http_address;
@@ -231,13 +243,14 @@ std::string HttpAddress(const Config& config, absl::Span<const int> ports) {
     const ListenAddress& listen = config.http_listen[i];
     if (listen.reach == Reach::kUnixSocket) continue;
     std::string host = listen.host;
+    const std::optional<ListenAddress> address = AddressOf(cluster);
+    const bool is_known_afar = address.has_value() && address->reach == Reach::kNetwork;
     if (listen.reach == Reach::kNetwork) {
-      auto address = ParseListenAddress(cluster.address);
-      if (!address.ok()) address = ParseListenAddress(StrCat(cluster.address, ":0"));
-      const bool is_host = address.ok() && address->reach == Reach::kNetwork;
       // Certificates name the host that clients know.
-      if (is_host) host = address->host;
+      if (is_known_afar) host = address->host;
       if (host == "0.0.0.0" || host == "::") continue;
+    } else if (is_known_afar) {
+      continue;  // On a client's machine the URL would be that of any program there.
     }
     if (host.find(':') != host.npos) host = StrCat("[", host, "]");
     return StrCat(config.HasTls() ? "https://" : "http://", host, ":", ports[i]);

@@ -52,8 +52,9 @@ absl::StatusOr<std::optional<ClusterSettings>> MakeClusterSettings(
 absl::Status CheckCluster(const Config& config);
 
 // The URL by which other servers of the cluster send clients of HTTP here: http_address, else the
-// first of http_listen on TCP, by the host of `address` if it is for other machines. Empty: there
-// is none. `ports`: those that http_listen got, in its order.
+// first of http_listen on TCP, by the host of `address` if it is for other machines. One of
+// loopback counts only where `address` is none of another host. Empty: there is none. `ports`:
+// those that http_listen got, in its order.
 std::string HttpAddress(const Config& config, absl::Span<const int> ports);
 
 // The table as in the configuration.

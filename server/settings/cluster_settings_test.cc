@@ -1,5 +1,6 @@
 #include "server/settings/cluster_settings.h"
 
+#include "base/strings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/settings/config.h"
@@ -142,9 +143,18 @@ TEST_F(HttpAddressTest, TheFirstOnTcpIsTold) {
   EXPECT_EQ(Address("http_listen = \"unix:/r/h\"\n", "", {0}), "");
   EXPECT_EQ(Address("http_listen = [\"unix:/r/h\", \"127.0.0.1:0\"]\n", "", {0, 4321}),
             "http://127.0.0.1:4321");
-  EXPECT_EQ(Address("http_listen = \"[::1]:0\"\n", "address = \"node7:7447\"\n", {4321}),
-            "http://[::1]:4321")
-      << "others cannot reach it by node7";
+}
+
+TEST_F(HttpAddressTest, NobodyIsSentToAPortOfHisOwnMachine) {
+  const std::string listen = "http_listen = \"[::1]:0\"\n";
+  for (const char* afar : {"node7:7447", "node7", "10.0.0.7:7447"}) {
+    const std::string table = StrCat("address = \"", afar, "\"\n");
+    EXPECT_EQ(Address(listen, table, {4321}), "") << afar;
+  }
+  for (const char* near : {"127.0.0.1:7447", "localhost", "[::1]:7447"}) {
+    const std::string table = StrCat("address = \"", near, "\"\n");
+    EXPECT_EQ(Address(listen, table, {4321}), "http://[::1]:4321") << near;
+  }
 }
 
 TEST_F(HttpAddressTest, AUrlOfTheTableGoesFirst) {

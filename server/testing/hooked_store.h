@@ -53,6 +53,10 @@ class HookedStore final : public store::Store {
   // While true, no owner can be looked up.
   void FailOwners(bool fails) { fails_owners_ = fails; }
 
+  // While true, no file is measured, and none that was removed is listed: kUnavailable, as in a
+  // cell that is given away.
+  void BeAway(bool is_away) { is_away_ = is_away; }
+
   absl::StatusOr<std::shared_ptr<store::File>> OpenFile(std::string_view name) override {
     std::function<void()> then;
     {
@@ -105,6 +109,7 @@ class HookedStore final : public store::Store {
     return inner_->Remove(name, who, keep);
   }
   absl::StatusOr<std::vector<store::RemovedFile>> ListRemoved() override {
+    if (is_away_) return absl::UnavailableError("another server's");
     return inner_->ListRemoved();
   }
   absl::StatusOr<std::string> Undelete(std::string_view removal_id,
@@ -120,6 +125,7 @@ class HookedStore final : public store::Store {
   }
   absl::StatusOr<store::HistorySizes> Measure(std::string_view name,
                                               store::WithHead with_head) override {
+    if (is_away_) return absl::UnavailableError("another server's");
     return inner_->Measure(name, with_head);
   }
   absl::StatusOr<std::vector<std::string>> UnfinishedPrunes() override {
@@ -137,6 +143,7 @@ class HookedStore final : public store::Store {
   const std::unique_ptr<store::Store> inner_;
   std::atomic<bool> is_mute_ = false;
   std::atomic<bool> fails_owners_ = false;
+  std::atomic<bool> is_away_ = false;
   absl::Mutex mutex_;
   std::string name_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> then_ ABSL_GUARDED_BY(mutex_);

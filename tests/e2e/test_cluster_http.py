@@ -2,8 +2,10 @@
 
 import json
 import signal
+import threading
 import urllib.error
 import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import urlsplit
 
 import pytest
@@ -71,6 +73,42 @@ class Trio(test_cluster_operations.Trio):
             token = page["next_page_token"]
             if not token:
                 return found
+
+
+class Stranger(ThreadingHTTPServer):
+    """A server of HTTP that answers everything with one status. 0: in no words of HTTP."""
+
+    daemon_threads = True
+
+    def __init__(self, status: int, leads_to: str = ""):
+        stranger = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):  # noqa: N802
+                stranger.asked.append(self.path)
+                if status == 0:
+                    self.wfile.write(b"nothing\r\n\r\n")
+                    return
+                self.send_response(status)
+                if leads_to:
+                    self.send_header("Location", leads_to + self.path)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.asked: list[str] = []
+        super().__init__(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+    def __exit__(self, *args):
+        self.shutdown()
+        super().__exit__(*args)
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -181,6 +219,13 @@ def test_a_page_shows_the_files_of_all_servers(fits):
         status, body = visitor.look("data", name, "/d", version=1, selection="0,0:2", format="json")
         assert (status, json.loads(body)) == (200, [1, 1]), body
         assert visitor.json(visitor.address("/api/diff", file=name, old=1, new=2))["changes"]
+    # It goes past servers that do not help, and asks none of them twice.
+    with Stranger(503) as busy, Stranger(0) as lost, Stranger(307, lost.base) as one, Stranger(307, lost.base) as other:
+        page = WebPage(fits, "--server", server, "--http", "|".join((busy.base, one.base, other.base, http)))
+        guest = page.visitor()
+        status, body = guest.ask("/api/bytes/y/three.h5@1", Range="bytes=0-3")
+        assert (status, body) == (206, b"\x89HDF"), body
+        assert busy.asked and len(busy.asked) == len(one.asked) == len(other.asked) == len(lost.asked)
     # The page goes on when a server is lost, also the one that it asks first.
     trio.servers[trio.owner_x].process.signal(signal.SIGKILL)
     trio.servers[trio.owner_x].process.wait(30)

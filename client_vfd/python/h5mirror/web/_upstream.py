@@ -18,6 +18,8 @@ _SILENT_S = 30.0
 # A server sends on once. More come while a cell changes its server.
 _REDIRECTS_MAX = 4
 _REDIRECT = 307
+# Of a server that does not know who has the file, or has no way to it. Another one may.
+_NOT_NOW = 503
 # Of a visitor's headers, those that go on to the server.
 _PASSED_ON = ("Range", "If-Match", "If-None-Match", "If-Range", "Last-Event-ID")
 
@@ -55,31 +57,47 @@ class Upstream:
             raise _unreachable(server, error) from None
 
     async def _first_answer(self, path: str, query: str, headers: dict[str, str]) -> aiohttp.ClientResponse:
-        """Of the first server that answers. Unreachable: none does."""
+        """Of the first server that answers, and not with 503; else the first 503. Unreachable: none answers."""
         away: Unreachable | None = None
-        for base in list(self._bases):
-            try:
-                response = await self._followed(base, path, query, headers)
-            except Unreachable as failed:
-                away = away or failed
-                continue
-            if base in self._bases[1:]:
-                self._bases.remove(base)
-                self._bases.insert(0, base)
-            return response
+        busy: list[aiohttp.ClientResponse] = []
+        failed: set[URL] = set()
+        try:
+            for base in list(self._bases):
+                try:
+                    response = await self._followed(base, path, query, headers, failed)
+                except Unreachable as error:
+                    away = away or error
+                    continue
+                if response.status == _NOT_NOW:
+                    busy.append(response)
+                    continue
+                if base in self._bases[1:]:
+                    self._bases.remove(base)
+                    self._bases.insert(0, base)
+                return response
+            if busy:
+                return busy.pop(0)
+        finally:
+            for each in busy:
+                each.close()
         assert away is not None
         raise away
 
-    async def _followed(self, base: URL, path: str, query: str, headers: dict[str, str]) -> aiohttp.ClientResponse:
-        """What a server of the list answers, or the one to which it sends. Unreachable."""
+    async def _followed(self, base: URL, path: str, query: str, headers: dict[str, str],
+                        failed: set[URL]) -> aiohttp.ClientResponse:
+        """What a server of the list answers, or the one to which it sends. Unreachable; then the server is in `failed`, and not
+        asked again."""
         url = URL.build(scheme=base.scheme, authority=base.raw_authority, path=path, query_string=query, encoded=True)
         for _ in range(_REDIRECTS_MAX + 1):
+            if url.origin() in failed:
+                raise _unreachable(str(url.origin()), TimeoutError())
             try:
                 response = await self._client.get(url, headers=headers, allow_redirects=False)
                 if response.status != _REDIRECT:
                     return response
                 await response.read()  # So that the connection serves again.
             except (aiohttp.ClientError, TimeoutError) as error:
+                failed.add(url.origin())
                 raise _unreachable(str(url.origin()), error) from None
             named = response.headers.get("Location", "")
             url = _next(url, named, has_token="Authorization" in headers)
