@@ -85,14 +85,20 @@ bool CephFile::GrowAhead(uint64_t size_bytes) {
 
 absl::Status CephFile::SyncAs(bool wants_times) {
   H5M_RETURN_IF_ERROR(mount_.Gate());
-  const bool is_whole = sync_need_->BeginSync(wants_times);
+  const SyncNeed::Sync need = sync_need_->BeginSync(wants_times);
   // Before the sync, which covers it. While the session lives, no call asks the MDS for it.
-  const absl::StatusOr<uint64_t> size = is_whole ? Size() : 0;
-  absl::Status synced = mount_.Check(
-      ceph_ll_fsync(mount_.get(), handle_, /*syncdataonly=*/is_whole ? 0 : 1), "fsync", path_);
-  synced = synced.ok() ? mount_.Guard(inode_.get(), path_) : absl::InternalError(synced.message());
-  if (is_whole) sync_need_->EndWhole(synced.ok() && size.ok(), size.value_or(0));
+  const absl::StatusOr<uint64_t> size = need.is_whole ? Size() : 0;
+  // Nothing follows an error: it may be the first sign.
+  absl::Status synced = size.ok() ? SyncOnce(need.is_whole) : size.status();
+  if (!synced.ok()) synced = absl::InternalError(synced.message());
+  if (need.is_whole) sync_need_->EndWhole(need, synced.ok(), size.value_or(0));
   return synced;
+}
+
+absl::Status CephFile::SyncOnce(bool is_whole) {
+  const int result = ceph_ll_fsync(mount_.get(), handle_, /*syncdataonly=*/is_whole ? 0 : 1);
+  H5M_RETURN_IF_ERROR(mount_.Check(result, "fsync", path_));
+  return mount_.Guard(inode_.get(), path_);
 }
 
 absl::Status CephFile::Zero(Extent extent) {

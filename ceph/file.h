@@ -43,6 +43,7 @@ class CephFile final : public EnvFile {
 
  private:
   absl::Status SyncAs(bool wants_times);
+  absl::Status SyncOnce(bool is_whole);
   absl::StatusOr<CephStat> Attributes(unsigned want);
   absl::Status Set(CephStat stx, int mask, std::string_view what);
   absl::Status SetGroup(int64_t group);

@@ -50,8 +50,9 @@ absl::StatusOr<std::unique_ptr<CephMount>> CephMount::Open(const RootUrl& url,
 absl::Status CephMount::Configure() {
   // Before the file, so that an administrator can set more.
   ceph_conf_set(mount_, "client_mount_timeout", "30");
-  // Times that no sync asked for: told to the MDS after a minute, not after 5 s. A client that
-  // wants to know them need not wait for that, since the MDS then asks for them.
+  // What no sync asked for is told to the MDS after a minute, not after 5 s: times, and sizes of
+  // files that grew. Another client that wants to know need not wait for that, since the MDS then
+  // asks this one.
   ceph_conf_set(mount_, "client_caps_release_delay", "60");
   if (const int read = ceph_conf_read_file(mount_, OrNull(url_.conf)); read < 0) {
     return ErrnoToStatus(-read, StrCat("read Ceph's configuration ",
@@ -142,7 +143,8 @@ absl::Status CephMount::Check(int64_t result, std::string_view what, std::string
 absl::Status CephMount::Guard(Inode* inode, std::string_view path) {
   CephStat stx{};
   const int got = ceph_ll_getattr(mount_, inode, &stx, CEPH_STATX_SIZE, 0, perms());
-  if (got >= 0) return absl::OkStatus();
+  // After a pause an answer says nothing about the sync before it.
+  if (got >= 0) return Gate();
   // An MDS that refuses to open a session anew answers so.
   const int error = -got == EPERM ? ESHUTDOWN : -got;
   const absl::Status failed = Check(-error, "ask, after a sync, for the size of", path);

@@ -12,6 +12,7 @@ void SyncNeed::NoteWrite(uint64_t end_bytes) {
 void SyncNeed::NoteTruncate(uint64_t size_bytes) {
   absl::MutexLock lock(&mutex_);
   known_bytes_ = std::min(known_bytes_, size_bytes);
+  ++truncate_count_;
   has_changed_ = true;
 }
 
@@ -20,19 +21,20 @@ void SyncNeed::NoteChange() {
   has_changed_ = true;
 }
 
-bool SyncNeed::BeginSync(bool wants_times) {
+SyncNeed::Sync SyncNeed::BeginSync(bool wants_times) {
   absl::MutexLock lock(&mutex_);
-  if (!wants_times && !has_changed_ && whole_syncs_ == 0) return false;
+  if (!wants_times && !has_changed_ && whole_syncs_ == 0) return {false, truncate_count_};
   has_changed_ = false;
   ++whole_syncs_;
-  return true;
+  return {true, truncate_count_};
 }
 
-void SyncNeed::EndWhole(bool has_synced, uint64_t size_bytes) {
+void SyncNeed::EndWhole(const Sync& sync, bool has_synced, uint64_t size_bytes) {
   absl::MutexLock lock(&mutex_);
   --whole_syncs_;
   if (!has_synced) has_changed_ = true;
   // What has changed since has another size.
+  if (sync.truncate_count != truncate_count_) return;
   if (!has_changed_) known_bytes_ = std::max(known_bytes_, size_bytes);
 }
 

@@ -21,11 +21,14 @@ class SyncNeed {
   void NoteTruncate(uint64_t size_bytes);
   void NoteChange();  // of another attribute
 
-  // To be told before a sync. True: it must cover attributes too, and EndWhole() is told its end.
-  // `wants_times`: it must in any case.
-  bool BeginSync(bool wants_times);
-  // `size_bytes`: the size that the sync has covered, which was asked for before it.
-  void EndWhole(bool has_synced, uint64_t size_bytes);
+  struct Sync {
+    bool is_whole = false;        // it must cover attributes too, and EndWhole() is told its end
+    uint64_t truncate_count = 0;  // at its begin
+  };
+  // To be told before a sync. `wants_times`: it must be whole in any case.
+  Sync BeginSync(bool wants_times);
+  // `size_bytes`: the size that `sync` has covered, which was asked for before it.
+  void EndWhole(const Sync& sync, bool has_synced, uint64_t size_bytes);
 
  private:
   absl::Mutex mutex_;
@@ -33,6 +36,8 @@ class SyncNeed {
   bool has_changed_ ABSL_GUARDED_BY(mutex_) = true;
   // The MDS has journalled that the file reaches so far.
   uint64_t known_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  // A size from before a truncate says nothing, though a later whole sync has covered the truncate.
+  uint64_t truncate_count_ ABSL_GUARDED_BY(mutex_) = 0;
   // Until they end, what they cover is not safe.
   int whole_syncs_ ABSL_GUARDED_BY(mutex_) = 0;
 };

@@ -7,9 +7,9 @@ namespace {
 
 // Syncs as EnvFile::Sync() does; whether the MDS was asked.
 bool Sync(SyncNeed& need, uint64_t size_bytes, bool has_synced = true) {
-  const bool is_whole = need.BeginSync(/*wants_times=*/false);
-  if (is_whole) need.EndWhole(has_synced, size_bytes);
-  return is_whole;
+  const SyncNeed::Sync sync = need.BeginSync(/*wants_times=*/false);
+  if (sync.is_whole) need.EndWhole(sync, has_synced, size_bytes);
+  return sync.is_whole;
 }
 
 TEST(SyncNeedTest, NothingIsKnownOfAFileThatWasJustOpened) {
@@ -45,25 +45,38 @@ TEST(SyncNeedTest, AttributesAndTimesNeedTheMds) {
   Sync(need, 100);
   need.NoteChange();
   EXPECT_TRUE(Sync(need, 100));
-  EXPECT_TRUE(need.BeginSync(/*wants_times=*/true));
+  EXPECT_TRUE(need.BeginSync(/*wants_times=*/true).is_whole);
 }
 
 TEST(SyncNeedTest, ASyncBesideAWholeOneIsNotDoneBeforeIt) {
   SyncNeed need;
-  ASSERT_TRUE(need.BeginSync(false));
-  EXPECT_TRUE(need.BeginSync(false));
-  need.EndWhole(true, 100);
-  EXPECT_TRUE(need.BeginSync(false)) << "the first one still goes on";
+  const SyncNeed::Sync first = need.BeginSync(false);
+  const SyncNeed::Sync second = need.BeginSync(false);
+  EXPECT_TRUE(first.is_whole && second.is_whole);
+  need.EndWhole(second, true, 100);
+  EXPECT_TRUE(need.BeginSync(false).is_whole) << "the first one still goes on";
 }
 
 TEST(SyncNeedTest, AWholeSyncDoesNotCoverWhatCameAfterItsBegin) {
   SyncNeed need;
-  ASSERT_TRUE(need.BeginSync(false));
+  const SyncNeed::Sync sync = need.BeginSync(false);
   need.NoteTruncate(10);
-  need.EndWhole(true, 100);
+  need.EndWhole(sync, true, 100);
   EXPECT_TRUE(Sync(need, 10));
   need.NoteWrite(50);
   EXPECT_TRUE(Sync(need, 50));
+}
+
+TEST(SyncNeedTest, AWholeSyncThatEndsLateDoesNotKnowTheSizeAfterATruncate) {
+  SyncNeed need;
+  Sync(need, 100);
+  const SyncNeed::Sync early = need.BeginSync(/*wants_times=*/true);
+  need.NoteTruncate(50);
+  const SyncNeed::Sync late = need.BeginSync(false);
+  need.EndWhole(late, true, 50);
+  need.EndWhole(early, true, 100);
+  need.NoteWrite(80);
+  EXPECT_TRUE(Sync(need, 80)) << "the MDS knows of 50";
 }
 
 TEST(SyncNeedTest, AFailedSyncHasCoveredNothing) {

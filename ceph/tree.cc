@@ -3,15 +3,19 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
+#include <system_error>
 #include <thread>
 
 #include "absl/cleanup/cleanup.h"
+#include "base/signal_block.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "ceph/file.h"
@@ -53,6 +57,21 @@ class CephLock final : public EnvLock {
 uint64_t NewLockOwner() {
   static std::atomic<uint64_t> owners{0};
   return ++owners;
+}
+
+// So many that `count` with the caller's work, or fewer, where the system gives no more.
+std::vector<std::thread> StartThreads(size_t count, const std::function<void()>& work) {
+  const SignalBlock block;
+  std::vector<std::thread> threads;
+  threads.reserve(count);
+  try {
+    while (threads.size() + 1 < count) {
+      threads.emplace_back(work);
+      pthread_setname_np(threads.back().native_handle(), "h5m-ceph-sync");
+    }
+  } catch (const std::system_error&) {  // As where TasksMax of the unit is reached.
+  }
+  return threads;
 }
 
 }  // namespace
@@ -240,8 +259,7 @@ absl::Status CephTree::SyncAll(absl::Span<const FileSync> files) {
   const auto sync = [&] {
     for (size_t i = next++; i < files.size(); i = next++) results[i] = files[i].Run();
   };
-  std::vector<std::thread> threads;
-  while (threads.size() + 1 < std::min(files.size(), kSyncsMax)) threads.emplace_back(sync);
+  std::vector<std::thread> threads = StartThreads(std::min(files.size(), kSyncsMax), sync);
   sync();
   for (std::thread& thread : threads) thread.join();
   for (const absl::Status& result : results) H5M_RETURN_IF_ERROR(result);

@@ -238,6 +238,8 @@ class Node {
   std::vector<std::string> TakeEvictions(const ClusterView& view);
   void GiveUp(ClusterView& view, const std::vector<std::string>& ids, std::string_view why);
   void FenceDead(ClusterView& view);
+  // All that was noted of sessions that are not dead, as another server has fenced them.
+  void ForgetDead(const std::set<std::string>& dead_sessions);
   bool MayFence(const std::string& id, const ServerRecord& record);
   void Claim(ClusterView& view);
   bool MayClaim(const ClusterView& view, const std::string& cell, const CellRecord& record);

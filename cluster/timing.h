@@ -18,8 +18,9 @@ struct Timing {
   int silent_beats = 5;
   absl::Duration silent_for = absl::Seconds(5);
   // A server that did not give the dead one up itself leaves the fencing to the one that did for so
-  // long.
-  absl::Duration fence_patience = absl::Seconds(3);
+  // long: silent_for and a beat, as that one waits for silent_for where the dead one was not
+  // silent.
+  absl::Duration fence_patience = absl::Seconds(6);
   // Each place in the order of those that may claim a cell waits so much longer.
   absl::Duration claim_patience = absl::Seconds(2);
   // A server that could not open a cell leaves it to others for so long.

@@ -33,6 +33,7 @@ struct FailingEnv::State {
   uint64_t hook_at ABSL_GUARDED_BY(mutex) = UINT64_MAX;
   std::function<void()> hook ABSL_GUARDED_BY(mutex);
   Lie lie ABSL_GUARDED_BY(mutex);
+  uint64_t grow_count ABSL_GUARDED_BY(mutex) = 0;
   std::set<EnvFile*> unsynced ABSL_GUARDED_BY(mutex);  // the other Env's
 
   // To be asked before each call that can fail.
@@ -90,12 +91,18 @@ class FailingFile final : public EnvFile {
     return file_->Truncate(size_bytes);
   }
   absl::Status Sync() override {
-    if (const absl::Status fault = state_.Call(Kind::kSync); !fault.ok()) {
-      return absl::InternalError(fault.message());
-    }
-    if (state_.Lies(name_)) return absl::OkStatus();
-    NoteSynced();  // What is written from now on may be covered or not.
-    return file_->Sync();
+    H5M_ASSIGN_OR_RETURN(const bool syncs, BeginSync());
+    return syncs ? file_->Sync() : absl::OkStatus();
+  }
+  absl::Status SyncWithTimes() override {
+    H5M_ASSIGN_OR_RETURN(const bool syncs, BeginSync());
+    return syncs ? file_->SyncWithTimes() : absl::OkStatus();
+  }
+  bool GrowAhead(uint64_t size_bytes) override {
+    if (!Change(Kind::kChange).ok() || !file_->GrowAhead(size_bytes)) return false;
+    absl::MutexLock lock(&state_.mutex);
+    ++state_.grow_count;
+    return true;
   }
   void StartWriteback(Extent extent) override { file_->StartWriteback(extent); }
   void StartReading(Extent extent) override { file_->StartReading(extent); }
@@ -137,6 +144,15 @@ class FailingFile final : public EnvFile {
     return file_->ShareFrom(*static_cast<FailingFile&>(from).file_);
   }
   EnvFile& behind() { return *file_; }
+  // Before a sync. False: it lies.
+  absl::StatusOr<bool> BeginSync() {
+    if (const absl::Status fault = state_.Call(Kind::kSync); !fault.ok()) {
+      return absl::InternalError(fault.message());
+    }
+    if (state_.Lies(name_)) return false;
+    NoteSynced();  // What is written from now on may be covered or not.
+    return true;
+  }
 
  private:
   absl::Status Change(Kind kind) {
@@ -155,7 +171,7 @@ class FailingFile final : public EnvFile {
   const std::string name_;
 };
 
-class FailingTree final : public EnvTree, public KnowsFileSizes {
+class FailingTree : public EnvTree, public KnowsFileSizes {
  public:
   FailingTree(FailingEnv::State& state, std::unique_ptr<EnvTree> tree)
       : state_(state), tree_(std::move(tree)) {}
@@ -194,6 +210,19 @@ class FailingTree final : public EnvTree, public KnowsFileSizes {
     if (state_.Lies(name)) return absl::OkStatus();
     return tree_->SyncDirectory(name);
   }
+  // Each file is a sync of its own. Those that do not fail are made.
+  absl::Status SyncAll(absl::Span<const FileSync> files) override {
+    absl::Status fault;
+    std::vector<FileSync> behind;
+    for (const FileSync& sync : files) {
+      auto& file = static_cast<FailingFile&>(*sync.file);
+      const absl::StatusOr<bool> syncs = file.BeginSync();
+      fault.Update(syncs.status());
+      if (syncs.ok() && *syncs) behind.push_back({&file.behind(), sync.kind});
+    }
+    fault.Update(tree_->SyncAll(behind));
+    return fault;
+  }
   absl::StatusOr<std::vector<DirectoryEntry>> List(std::string_view name) override {
     H5M_RETURN_IF_ERROR(state_.Call(Kind::kRead));
     return tree_->List(name);
@@ -221,6 +250,10 @@ class FailingTree final : public EnvTree, public KnowsFileSizes {
   const std::unique_ptr<EnvTree> tree_;
 };
 
+class RemoteFailingTree final : public FailingTree, public IsRemote {
+  using FailingTree::FailingTree;
+};
+
 }  // namespace
 
 FailingEnv::FailingEnv(Env& env, std::filesystem::path root)
@@ -229,6 +262,9 @@ FailingEnv::~FailingEnv() = default;
 
 absl::StatusOr<std::unique_ptr<EnvTree>> FailingEnv::OpenTree(const std::filesystem::path& root) {
   H5M_ASSIGN_OR_RETURN(auto tree, env_.OpenTree(root_ / root.relative_path()));
+  if (dynamic_cast<IsRemote*>(tree.get()) != nullptr) {
+    return std::make_unique<RemoteFailingTree>(*state_, std::move(tree));
+  }
   return std::make_unique<FailingTree>(*state_, std::move(tree));
 }
 
@@ -248,6 +284,10 @@ void FailingEnv::FailCalls(uint64_t first, uint64_t count, absl::Status status, 
 uint64_t FailingEnv::count(Count count) const {
   absl::MutexLock lock(&state_->mutex);
   return state_->counts[count];
+}
+uint64_t FailingEnv::grow_count() const {
+  absl::MutexLock lock(&state_->mutex);
+  return state_->grow_count;
 }
 bool FailingEnv::fault_met() const {
   absl::MutexLock lock(&state_->mutex);

@@ -44,6 +44,8 @@ class FailingEnv final : public CountedEnv, public KnowsBootTime {
   uint64_t count(Count count) const;
   uint64_t call_count() const { return count(Count::kCalls); }
   size_t change_count() const override { return count(Count::kChanges); }
+  // Calls of GrowAhead() so far that gave a file bytes.
+  uint64_t grow_count() const;
   // Before number `number` of `count`, from 0 on, its thread calls `hook`, once, with no lock held.
   // Other threads go on meanwhile.
   void Before(Count count, uint64_t number, std::function<void()> hook);

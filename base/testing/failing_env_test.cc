@@ -85,6 +85,35 @@ TEST_F(FailingEnvTest, ASyncThatLiesDoesNothing) {
   EXPECT_EQ(ReadAfterPowerLoss(), "0123456789");
 }
 
+TEST_F(FailingEnvTest, OfSeveralFilesEachIsASync) {
+  auto y = *tree_->Open("y", OpenKind::kCreate, 0600);
+  ASSERT_TRUE(WriteAt(*y, 0, "abcd").ok());
+  const FileSync syncs[] = {{y.get()}, {file_.get(), FileSync::Kind::kDataAndTimes}};
+  env_.FailCalls(env_.call_count() + 1, 1, absl::ResourceExhaustedError("full"));
+  EXPECT_TRUE(absl::IsInternal(tree_->SyncAll(syncs)));
+  EXPECT_EQ(env_.count(FailingEnv::Count::kSyncs), 2u);
+  EXPECT_EQ(ReadAfterPowerLoss(), "");
+  env_.SetLie([](std::string_view name) { return name == "x"; });
+  EXPECT_TRUE(tree_->SyncAll(syncs).ok());
+  EXPECT_EQ(ReadAfterPowerLoss(), "");
+  env_.SetLie(nullptr);
+  EXPECT_TRUE(tree_->SyncAll(syncs).ok());
+  EXPECT_EQ(ReadAfterPowerLoss(), "0123456789");
+}
+
+TEST_F(FailingEnvTest, BytesInAdvanceAreAChange) {
+  EXPECT_FALSE(file_->GrowAhead(12));
+  behind_.SetGrowsAhead(true);
+  env_.FailCalls(env_.call_count(), 1, absl::ResourceExhaustedError("full"));
+  EXPECT_FALSE(file_->GrowAhead(12));
+  EXPECT_EQ(env_.grow_count(), 0u);
+  const size_t changes = env_.change_count();
+  EXPECT_TRUE(file_->GrowAhead(12));
+  EXPECT_EQ(env_.change_count(), changes + 1);
+  EXPECT_EQ(env_.grow_count(), 1u);
+  EXPECT_EQ(Read(), std::string("0123456789\0\0", 12));
+}
+
 TEST_F(FailingEnvTest, SomeFilesAreSyncedBehindTheStore) {
   int synced = 0;
   constexpr int kTries = 64;

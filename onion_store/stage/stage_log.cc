@@ -333,10 +333,11 @@ absl::Status StageLog::Append(uint32_t kind, int64_t generation, CutNumber cut, 
   return absl::OkStatus();
 }
 
-// The next record has `bytes` bytes.
+// The next record has `bytes` bytes. Where many or large ones follow, the file grows by their
+// writes: in advance it would take a call to the MDS for each 64 KiB of a large cut.
 void StageLog::GrowAhead(uint64_t bytes) {
   const uint64_t end = end_bytes_ + bytes;
-  if (end <= file_end_bytes_) return;
+  if (end <= file_end_bytes_ || end >= kKeptBytes || bytes > kGrowBytes) return;
   StageSegment& segment = *segments_.back();
   const uint64_t wanted = (end / kGrowBytes + 1) * kGrowBytes;
   if (!segment.file->GrowAhead(wanted)) return;

@@ -224,6 +224,24 @@ TEST_F(KeptStageTest, AFileThatReceivesBytesInAdvanceGrowsSeldom) {
   ExpectReplay({3, 2, -7, 1});
 }
 
+TEST_F(KeptStageTest, ALargeRecordReceivesNoBytesInAdvance) {
+  env_.SetGrowsAhead(true);
+  ASSERT_TRUE(Append(log_, std::string(100'000, 'x')).ok());
+  EXPECT_EQ(FileBytes(), static_cast<int64_t>(log_.end().bytes));
+  ExpectReplay({100'000});
+}
+
+TEST_F(KeptStageTest, AFileThatIsNotKeptReceivesNoBytesInAdvance) {
+  env_.SetGrowsAhead(true);
+  const std::string small(10'000, 'x');
+  while (log_.end().bytes + small.size() < StageLog::kKeptBytes - 200) {
+    ASSERT_TRUE(Append(log_, small).ok());
+  }
+  EXPECT_EQ(FileBytes(), static_cast<int64_t>(StageLog::kKeptBytes));
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(Append(log_, small).ok());
+  EXPECT_EQ(FileBytes(), static_cast<int64_t>(log_.end().bytes));
+}
+
 class SmallSegmentsTest : public StageLogTest {
  protected:
   static constexpr uint64_t kSegment = 1000;

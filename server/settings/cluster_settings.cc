@@ -171,7 +171,7 @@ cluster::Timing ClusterSettings::Timing() const {
   timing.silent_for = lease * 5 / 4;
   timing.silent_beats =
       std::max(kSilentBeatsMin, static_cast<int>(absl::FDivDuration(timing.silent_for, beat)));
-  timing.fence_patience = 3 * beat;
+  timing.fence_patience = timing.silent_for + beat;
   timing.claim_patience = 2 * beat;
   timing.reopen_after = 10 * beat;
   return timing;

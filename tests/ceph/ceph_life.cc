@@ -77,6 +77,7 @@ absl::Status CephLife::CheckBySuccessor(const store::PlayOptions& options, uint6
 uint64_t MeasurePlay(const store::Scenario& scenario, uint64_t seed, FailingEnv::Count count) {
   FaultEnv memory;
   memory.SetSharesBlocks(false);
+  memory.SetGrowsAhead(true);
   FailingEnv env(memory, "/");
   store::Player player(env, seed, scenario.options, store::Pace::kConcurrent);
   player.Open();
@@ -86,14 +87,15 @@ uint64_t MeasurePlay(const store::Scenario& scenario, uint64_t seed, FailingEnv:
   return env.count(count);
 }
 
-std::string PlayEvicted(const store::Scenario& scenario, uint64_t seed, const Eviction& before,
-                        const FailingEnv::Lie& lie) {
-  auto begun = CephLife::Begin();
-  if (!begun.ok()) return begun.status().ToString();
-  CephLife& life = **begun;
-  life.env().SetLie(lie);
+namespace {
+
+std::string PlayLife(CephLife& life, const store::Scenario& scenario, uint64_t seed,
+                     const Eviction& before, std::atomic<bool>& was_reached) {
   const uint64_t choice = seed + before.number;
-  life.env().Before(before.count, before.number, [&life, choice] { life.EndSession(choice); });
+  life.env().Before(before.count, before.number, [&life, &was_reached, choice] {
+    was_reached = true;
+    life.EndSession(choice);
+  });
   store::Player player(life.env(), seed, scenario.options, store::Pace::kConcurrent);
   player.SetPatience(kPatience);
   player.Open();
@@ -110,6 +112,19 @@ std::string PlayEvicted(const store::Scenario& scenario, uint64_t seed, const Ev
   const std::string step = player.steps().empty() ? "(none)" : player.steps().back().text;
   return StrCat(kept.ToString(), "\nafter the session had ended, in step \"", step,
                 "\": ", told.ToString());
+}
+
+}  // namespace
+
+EvictedLife PlayEvicted(const store::Scenario& scenario, uint64_t seed, const Eviction& before,
+                        const FailingEnv::Lie& lie) {
+  auto begun = CephLife::Begin();
+  if (!begun.ok()) return {.wrong = begun.status().ToString()};
+  CephLife& life = **begun;
+  life.env().SetLie(lie);
+  std::atomic<bool> was_reached{false};
+  std::string wrong = PlayLife(life, scenario, seed, before, was_reached);
+  return {std::move(wrong), was_reached, life.env().grow_count()};
 }
 
 }  // namespace h5mirror::ceph

@@ -69,9 +69,14 @@ struct Eviction {
   FailingEnv::Count count = FailingEnv::Count::kChanges;
   uint64_t number = 0;
 };
+struct EvictedLife {
+  std::string wrong;         // "": nothing
+  bool was_reached = false;  // the session ended there, and not where the play had ended
+  uint64_t grow_count = 0;   // of FailingEnv
+};
 // Plays `scenario`, and ends the session there, or where the play ends before. Then a successor
-// must find all that was acked, whenever that was. The result is what is wrong; "": nothing.
-std::string PlayEvicted(const store::Scenario& scenario, uint64_t seed, const Eviction& before,
+// must find all that was acked, whenever that was.
+EvictedLife PlayEvicted(const store::Scenario& scenario, uint64_t seed, const Eviction& before,
                         const FailingEnv::Lie& lie = nullptr);
 
 }  // namespace h5mirror::ceph

@@ -1,6 +1,10 @@
 // A client that lost its session never acks again, and its successor finds all that it acked.
 // The session is ended as a server that takes over would do it: by its uuid.
+#include <dlfcn.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <string>
@@ -13,6 +17,36 @@
 #include "gtest/gtest.h"
 #include "onion_store/store.h"
 #include "tests/ceph/ceph_place.h"
+
+namespace {
+
+constexpr int kNoPause = -1;
+constexpr time_t kPauseSeconds = 3600;
+
+// Of this thread: how often it still asks for the time since the boot before the process seems to
+// have stood still for an hour. Each gate asks once.
+thread_local int asks_before_pause = kNoPause;
+thread_local int fsync_count = 0;
+
+}  // namespace
+
+// Both stand in front of the library's.
+extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  const int result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
+  if (clock != CLOCK_BOOTTIME || asks_before_pause == kNoPause) return result;
+  if (asks_before_pause == 0) {
+    time->tv_sec += kPauseSeconds;
+  } else {
+    --asks_before_pause;
+  }
+  return result;
+}
+extern "C" int ceph_ll_fsync(ceph_mount_info* mount, Fh* handle, int data_only) {
+  static const auto real =
+      reinterpret_cast<decltype(&ceph_ll_fsync)>(dlsym(RTLD_NEXT, "ceph_ll_fsync"));
+  ++fsync_count;
+  return real(mount, handle, data_only);
+}
 
 namespace h5mirror::ceph {
 namespace {
@@ -146,6 +180,34 @@ TEST_F(FencingTest, NothingReachesCephAfterTheFirstSign) {
     EXPECT_THAT(std::string(status.message()), HasSubstr("fenced off"));
   }
   EXPECT_EQ(told_, 1) << "once";
+}
+
+class PauseTest : public FencingTest {
+ protected:
+  ~PauseTest() override { asks_before_pause = kNoPause; }
+  // A sync of a file that has grown, in which the process stands still after so many gates.
+  absl::Status SyncWithPauseAfter(int gates) {
+    auto file = tree_->Open("x", OpenKind::kCreate, 0600);
+    if (!file.ok()) return file.status();
+    if (absl::Status wrote = WriteAt(**file, 0, "dirty"); !wrote.ok()) return wrote;
+    fsync_count = 0;
+    asks_before_pause = gates;
+    return (*file)->Sync();
+  }
+};
+
+TEST_F(PauseTest, NoFsyncFollowsAPauseBetweenTheGateOfASyncAndItsQuestionForTheSize) {
+  const absl::Status synced = SyncWithPauseAfter(1);
+  EXPECT_TRUE(absl::IsInternal(synced)) << synced;
+  EXPECT_THAT(why_, HasSubstr("stood still"));
+  EXPECT_EQ(fsync_count, 0);
+}
+
+TEST_F(PauseTest, ASyncBeforeAPauseIsNoAckAfterIt) {
+  const absl::Status synced = SyncWithPauseAfter(2);
+  EXPECT_TRUE(absl::IsInternal(synced)) << synced;
+  EXPECT_EQ(told_, 1);
+  EXPECT_EQ(fsync_count, 1);
 }
 
 TEST_F(FencingTest, ASyncOfADirectoryIsNoAckEither) {

@@ -39,7 +39,8 @@ std::string FindLoss(const FailingEnv::Lie& lie) {
   const uint64_t syncs = MeasurePlay(scenario, seed, FailingEnv::Count::kSyncs);
   for (uint64_t i = 0; i < kLivesMax; ++i) {
     const uint64_t number = SpreadPlace(syncs, i * 17 % kLivesMax, kLivesMax, seed);
-    const std::string found = PlayEvicted(scenario, seed, {FailingEnv::Count::kSyncs, number}, lie);
+    const std::string found =
+        PlayEvicted(scenario, seed, {FailingEnv::Count::kSyncs, number}, lie).wrong;
     if (found.empty()) continue;
     std::printf("found in life %d: %s\n", static_cast<int>(i + 1), found.c_str());
     return found;

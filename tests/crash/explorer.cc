@@ -130,7 +130,10 @@ class Explorer {
       : scenario_(scenario), seed_(seed), wanted_(wanted), lie_maker_(lie_maker) {}
 
   Exploration Run() {
-    for (int i = 0; i < kRecordingsMax && !IsDone(); ++i) {
+    for (int i = 0; i < kRecordingsMax && found_.violation.empty(); ++i) {
+      // The next one is of the other kind of disk (Recording), and has the second half.
+      limit_ = i == 0 ? (wanted_ + 1) / 2 : wanted_;
+      if (IsDone()) break;
       Recording recording(scenario_, seed_ + i, lie_maker_);
       absl::Status end = recording.CheckEnd();
       if (!end.ok()) {
@@ -148,7 +151,7 @@ class Explorer {
   }
 
  private:
-  bool IsDone() const { return found_.state_count >= wanted_ || !found_.violation.empty(); }
+  bool IsDone() const { return found_.state_count >= limit_ || !found_.violation.empty(); }
 
   // Goes over the whole record, in any order: where it ends early, it has been everywhere.
   void RunRound(const Recording& recording, int round) {
@@ -186,6 +189,7 @@ class Explorer {
   const Scenario& scenario_;
   const uint64_t seed_;
   const size_t wanted_;
+  size_t limit_ = 0;  // of the states that are checked when the present recording is done
   const LieMaker& lie_maker_;
   std::unordered_set<uint64_t> checked_, trees_;
   Exploration found_;
@@ -199,7 +203,7 @@ Recording::Recording(const Scenario& scenario, uint64_t seed, LieMaker lie_maker
       lie_maker_(std::move(lie_maker)),
       env_(std::make_unique<FaultEnv>()) {
   if (lie_maker_ != nullptr) env_->SetLie(lie_maker_());
-  env_->SetGrowsAhead(seed % 2 == 0);  // as in CephFS
+  env_->SetGrowsAhead(seed % 2 == 0);  // as in CephFS, or as on a local disk
   Player player(*env_, seed, scenario.options, scenario.pace);
   player.Open();
   scenario.play(player);
