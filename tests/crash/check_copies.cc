@@ -58,7 +58,7 @@ absl::Status Rebuild(ObjectStore& archive, FaultEnv& fresh) {
 
 }  // namespace
 
-absl::Status CheckCopies(FaultEnv& env, const PlayOptions& options, const Promises& promises) {
+absl::Status CheckCopies(Env& env, const PlayOptions& options, const Promises& promises) {
   archive::DirectoryStore archive(*env.OpenTree("/"), kArchiveDirectory, "/arc");
   FaultEnv fresh;
   if (const absl::Status rebuilt = Rebuild(archive, fresh); !rebuilt.ok()) {

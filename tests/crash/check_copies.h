@@ -12,7 +12,7 @@ namespace h5mirror::store {
 // Rebuilds all files that the archive on the disk of `env` has copies of, on a disk of their own.
 // kFailedPrecondition: one cannot be rebuilt, a version of it has bytes that no cut had, or a copy
 // that was acked is not there.
-absl::Status CheckCopies(FaultEnv& env, const PlayOptions& options, const Promises& promises);
+absl::Status CheckCopies(Env& env, const PlayOptions& options, const Promises& promises);
 
 }  // namespace h5mirror::store
 
