@@ -95,12 +95,12 @@ def give(cluster: Cluster, cell: str, index: int) -> None:
 
     def is_asked() -> bool:
         # A cell that opens has an owner by the log, and cannot be moved yet.
-        return cluster.at(cell).cli("cluster", "move", cell, cluster.nodes[index]).code == 0
+        return cluster.tools.cli("cluster", "move", cell, cluster.nodes[index]).code == 0
 
     if cluster.owner(cell) != index:
         wait_until(is_asked, f"the cell {cell} cannot be moved", 60)
         assert cluster.wait_for_owner(cell, before) == index
-    wait_until(lambda: cluster.at(cell).cli("ls", cell).code == 0, f"nobody serves the cell {cell}", 60)
+    wait_until(lambda: cluster.tools.cli("ls", cell).code == 0, f"nobody serves the cell {cell}", 60)
 
 
 def start_writer(cluster: Cluster, names: list[str], **keys):
@@ -130,7 +130,7 @@ def test_many_files_are_open_at_once(cluster):
     more = load.more()
     each = FILES // len(cluster.cells)
     for cell in cluster.cells:
-        connected = cluster.at(cell).json("ls", cell, "--state", "connected")["files"]
+        connected = cluster.tools.json("ls", cell, "--state", "connected")["files"]
         assert len(connected) == each, f"{len(connected)} of {each} files of {cell} are mirrored"
     store("cluster-files", {"files_of_a_server": each, "opened_per_s": round(FILES / opened_s),
                             "flushes_per_s": round(FILES / flushed_s), "servers": more})
@@ -143,7 +143,7 @@ def test_many_files_are_open_at_once(cluster):
     for cell, names in of_cell.items():
         for name in (names[0], names[-1]):
             cluster.assert_whole(name)
-        listed = cluster.at(cell).json("ls", cell)
+        listed = cluster.tools.json("ls", cell)
         assert len(listed["files"]) == each and listed["complete"], len(listed["files"])
 
 
