@@ -75,6 +75,7 @@ absl::StatusOr<ApplyBasis> FileImpl::BeginApply(const LayerPtr& layer) {
   basis.compression = context_->options.page_compression;
   {
     absl::MutexLock lock(&mutex_);
+    H5M_RETURN_IF_ERROR(layer->generation->CutHeadAgain());
     basis.index = index_;
     basis.pages = Pages();
     basis.version = row_.applied_version;

@@ -429,6 +429,9 @@ absl::Status FileImpl::CheckHead() {
     H5M_RETURN_IF_ERROR(generation->head->Truncate(needed));
   }
   absl::MutexLock lock(&mutex_);
+  // Not now: that would change the times of each head that a crash left, which the next open
+  // compares.
+  generation->may_lack_cut = was_open || !clean || stat != row.head;
   history_.FoundMark(was_open);
   cuts_.last.lacks_version = was_open && row_.changed;
   return absl::OkStatus();

@@ -97,5 +97,58 @@ TEST(RecoveryTest, UncutBytesDoNotComeBackInAnOldHead) {
   }
 }
 
+// A lost writer's bytes, which a sync has covered, and another writer's cut below them. From
+// `call` on, 0: the first that makes that cut durable, the disk fails. False: no call met that.
+bool LoseWriterAndDisk(FaultEnv& env, uint64_t call) {
+  auto store = OpenByHand(env);
+  Writer lost(*store->OpenOrCreateFile("x.h5", 0), SessionStart::kNewGeneration);
+  EXPECT_TRUE(lost.Write(0, std::string(kPage, 'a')).ok());
+  EXPECT_TRUE(lost.Cut(BarrierKind::kCommit).ok());
+  while (store->RunBackground()) continue;
+  EXPECT_TRUE(lost.Write(kPage, std::string(kPage, 'a')).ok());
+  EXPECT_TRUE(lost.Cut(BarrierKind::kCommit).ok());
+  EXPECT_TRUE(lost.Write(3 * kPage, std::string(kPage, 'b')).ok());
+  while (store->RunBackground()) continue;
+  Writer writer(*store->OpenFile("x.h5"), SessionStart::kContinue, std::string(2 * kPage, 'a'));
+  EXPECT_TRUE(writer.Write(0, std::string(kPage, 'c')).ok());
+  EXPECT_TRUE(writer.Cut(BarrierKind::kCommit).ok());
+  env.FailCalls(call, UINT64_MAX, absl::InternalError("EIO"));
+  while (store->RunBackground()) continue;
+  return env.fault_met();
+}
+
+std::string NewestOf(File& file) {
+  const auto info = file.Info();
+  EXPECT_TRUE(info.ok()) << info.status();
+  return info.ok() ? ReadVersion(file, info->newest_version.version) : "";
+}
+
+// Where the sync fails, memory shows the head without those bytes, and the disk still has them.
+TEST(RecoveryTest, BytesThatAFailedSyncLeftOnTheDiskDoNotComeBackBetweenNewOnes) {
+  bool has_failed = true;
+  for (uint64_t call = 0; has_failed; ++call) {
+    SCOPED_TRACE(call);
+    FaultEnv env;
+    has_failed = LoseWriterAndDisk(env, call);
+    env.FailCalls(0, 0, absl::OkStatus());
+    std::string content;
+    {
+      auto store = OpenByHand(env);
+      const auto file = *store->OpenFile("x.h5");
+      Writer writer(file, SessionStart::kContinue, NewestOf(*file));
+      ASSERT_TRUE(writer.Write(6 * kPage, std::string(kPage, 'd')).ok());
+      ASSERT_TRUE(writer.Cut(BarrierKind::kCommit).ok());
+      while (store->RunBackground()) continue;
+      content = writer.content();
+    }
+    CrashPoint point;
+    point.change_count = env.change_count();
+    point.data = Unsynced::kDropped;
+    const auto crashed = env.Crash(point);
+    auto store = OpenByHand(*crashed);
+    EXPECT_EQ(NewestOf(**store->OpenFile("x.h5")), content);
+  }
+}
+
 }  // namespace
 }  // namespace h5mirror::store

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/env.h"
+#include "base/status_macros.h"
 #include "onion_store/pages/direct_sums.h"
 #include "onion_store/pages/sums_file.h"
 
@@ -24,6 +25,20 @@ struct Generation {
   bool has_cut = false;
   uint64_t cut_bytes = 0;          // the largest size of a cut, durable or not
   std::atomic<bool> dirty{false};  // direct bytes were written since the last sync
+  // The head was found in use, or changed: an earlier sync of it may have failed.
+  bool may_lack_cut = false;
+
+  // Comes before the first change of a head that was found so: cuts it off at the size that it
+  // has. A cut that a failed sync lost is in memory only, and no later sync makes up for it: bytes
+  // that it took away could come back between those written now. Errors: those of the disk; then
+  // the next call does it.
+  absl::Status CutHeadAgain() {
+    if (!may_lack_cut) return absl::OkStatus();
+    H5M_ASSIGN_OR_RETURN(const uint64_t size_bytes, head->Size());
+    H5M_RETURN_IF_ERROR(head->Truncate(size_bytes));
+    may_lack_cut = false;
+    return absl::OkStatus();
+  }
 };
 
 }  // namespace h5mirror::store

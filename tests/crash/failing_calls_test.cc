@@ -59,7 +59,7 @@ class FailingCallsTest : public testing::TestWithParam<std::string> {
   std::string Play(Fault fault, uint64_t call) const {
     FaultEnv env;
     // As in CephFS, or as on a local disk: each fault meets both, before either end.
-    env.SetGrowsAhead(call / CallsStep() / (2 * std::size(kFaults)) % 2 == 1);
+    env.SetGrowsAhead(call / CallsStep() / (2 * std::size(kFaults)) % 2 == 0);
     Plant(env, fault, call);
     PlayEnd end =
         PlayOnFailing(env, scenario_,

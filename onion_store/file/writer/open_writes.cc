@@ -87,6 +87,7 @@ absl::Status OpenWrites::WriteDirect(uint64_t offset, absl::Span<const std::stri
   uint64_t length = 0;
   for (std::string_view piece : pieces) length += piece.size();
   Generation& written = *generation();
+  H5M_RETURN_IF_ERROR(written.CutHeadAgain());
   // Noted first: should the write fail half-way, the session's end must cut it off.
   // A generation without a cut is direct as a whole.
   layer_->data.AddDirect(written.has_cut ? Extent{offset, length} : Extent{0, offset + length});
