@@ -134,10 +134,12 @@ TEST_F(StoreNamesTest, ADirectoryThatMayNotBeReadHidesNoOtherFile) {
   WriteTwo(*store_, "d/e/f.h5");
   env_.FailOpensOf("d/e", absl::PermissionDeniedError("opendir: Permission denied"));
   for (int i = 0; i < 3; ++i) EXPECT_THAT(Names(), Not(Contains("d/e/f.h5")));
-  const std::vector<StoreNotice> notices = StoreHealth::Of(*store_)->TakeNotices();
-  ASSERT_EQ(notices.size(), 1);
-  EXPECT_EQ(notices[0].kind, StoreNotice::Kind::kUnreadable);
-  EXPECT_EQ(notices[0].file, "d/e");
+  // The background may tell that it cannot apply there.
+  std::vector<std::string> told;
+  for (const StoreNotice& notice : StoreHealth::Of(*store_)->TakeNotices()) {
+    if (notice.kind == StoreNotice::Kind::kUnreadable) told.push_back(notice.file);
+  }
+  EXPECT_THAT(told, ElementsAre("d/e"));
 }
 
 TEST_F(StoreNamesTest, AMovedFileKeepsItsHistoryAndCanBeWrittenOn) {

@@ -45,7 +45,13 @@ void Player::RunArchive(const std::string& file, const ArchiveRequest& request, 
 
 void Player::RandomArchive(const std::string& file) {
   if (!files_.contains(file) || !files_.at(file)->GetVersion(0).ok()) return;
-  if (Random(3) == 0) {
+  bool is_copied;
+  {
+    absl::MutexLock lock(&mutex_);
+    is_copied = promises_.files[file].is_copied;
+  }
+  // A job without copies deletes those that there are.
+  if (is_copied || Random(3) == 0) {
     ArchiveCopy(file, Random(2) ? INT_MAX : static_cast<int>(Random(24)));
   } else {
     Archive(file, Random(2) ? INT_MAX : static_cast<int>(Random(12)));
