@@ -18,9 +18,10 @@ const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
   return result.status();
 }
 
+// A server that says that another one, or nobody, serves the file has done nothing of the call.
 bool IsLost(const absl::Status& status) {
   const bool no_answer = absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
-  return no_answer && !ElsewhereOf(status).has_value();
+  return no_answer && !ElsewhereOf(status).has_value() && !IsNobodyServes(status);
 }
 
 enum class Repeat {

@@ -34,6 +34,11 @@ class Node final : public v1::Versions::Service {
 
   void Stop() { running_->Shutdown(std::chrono::system_clock::now()); }
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  // The next answers are that nobody serves the file.
+  void SetNobodyServes(int answers) {
+    absl::MutexLock lock(&mutex_);
+    nobody_ = answers;
+  }
   // From now on `other` has the files; empty: this one.
   void Give(const std::string& other) {
     absl::MutexLock lock(&mutex_);
@@ -90,12 +95,17 @@ class Node final : public v1::Versions::Service {
 
   grpc::Status Answer() {
     absl::MutexLock lock(&mutex_);
+    if (nobody_ > 0) {
+      --nobody_;
+      return ToGrpc(NobodyServesError("it is being taken over"));
+    }
     return other_.empty() ? grpc::Status::OK : ToGrpc(ElsewhereError({other_, "", 1}));
   }
 
   int port_ = 0;
   absl::Mutex mutex_;
   std::string other_ ABSL_GUARDED_BY(mutex_);
+  int nobody_ ABSL_GUARDED_BY(mutex_) = 0;
   Snapshots snapshots_{*this};
   std::unique_ptr<grpc::Server> running_;
 };
@@ -227,6 +237,21 @@ TEST_F(ClusterClientTest, AChangeThatMayHaveBeenMadeIsNotRepeated) {
   request.set_name("a.h5");
   EXPECT_TRUE(absl::IsUnavailable(client->UntagVersion(request).status()));
   EXPECT_EQ(a_.changes + b_.changes, 1);
+}
+
+TEST_F(ClusterClientTest, AChangeThatNobodyCouldMakeIsMadeLater) {
+  a_.SetNobodyServes(2);
+  b_.SetNobodyServes(1);
+  for (const std::vector<std::string>& servers :
+       {std::vector{a_.address(), b_.address()}, std::vector{a_.address()}}) {
+    const int before = a_.changes + b_.changes;
+    const auto client = Connect(servers);
+    v1::UntagVersionRequest request;
+    request.set_name("a.h5");
+    EXPECT_THAT(client->UntagVersion(request).status().message(), HasSubstr("stopping"));
+    EXPECT_EQ(a_.changes + b_.changes, before + 1);
+    a_.SetNobodyServes(2);
+  }
 }
 
 TEST_F(ClusterClientTest, BytesThatHaveComeDoNotComeAgain) {

@@ -194,7 +194,7 @@ std::optional<absl::Duration> ServerWalk::Next(const absl::Status& status, absl:
   asked_.insert(asked);
   asked_in_round_.insert(asked);
   if (const auto elsewhere = ElsewhereOf(status)) return FollowTo(elsewhere->address, status, now);
-  if (!IsNoAnswer(status) || !has_others()) return End(status);
+  if (!IsNoAnswer(status) || (!has_others() && !IsNobodyServes(status))) return End(status);
   tried_[asked] = std::string(status.message());
   ++losses_[asked];
   const bool is_whole_round = CountUntried() == 0;

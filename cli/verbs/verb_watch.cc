@@ -35,6 +35,9 @@ constexpr absl::Duration kRetry = absl::Seconds(1);
 // The longest pause after a line. A program that was stopped (SIGSTOP) amid a line has worked for
 // less time than passed.
 constexpr absl::Duration kPauseMax = absl::Seconds(10);
+// How long the first answer may take where the server was there, and is away. A cell of a cluster
+// has another server after some ten seconds.
+constexpr absl::Duration kFirstAnswer = absl::Minutes(1);
 // A server that starts again knows of no writer, and after a kill not of a file without a durable
 // cut. A writer that lives tries twice a second: it is back by then.
 constexpr absl::Duration kWriterReturns = absl::Seconds(10);
@@ -122,7 +125,8 @@ class Watch {
                            absl::IsDeadlineExceeded(answer.status()) ||
                            absl::IsCancelled(answer.status());
       const bool may_return = absl::IsNotFound(answer.status()) && TimeToReturn() > kNone;
-      if (!has_answered_ || (!is_gone && !may_return) || IsReaderGone()) return answer.status();
+      const bool is_over = !has_answered_ && SteadyNow() >= answers_until_;
+      if (is_over || (!is_gone && !may_return) || IsReaderGone()) return answer.status();
       if (!std::exchange(is_away, true)) {
         context_.Note(StrCat(answer.status().message(), "; waiting for it"));
       }
@@ -242,6 +246,7 @@ class Watch {
   uint64_t written_bytes_ = 0;
   bool has_told_ = false;
   bool has_answered_ = false;
+  const absl::Time answers_until_ = SteadyNow() + kFirstAnswer;
   absl::Time returns_until_ = absl::InfinitePast();
 };
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from harness import hdf5, paths
 
-from harness.process import wait_until
+from harness.process import Process, wait_until
 from harness.server import Server
 from harness.site import Site
 
@@ -137,14 +137,18 @@ def ceph_pair(tmp_path):
 
 
 def test_a_killed_owner_is_followed_by_the_other_server(pair):
-    """The writer is sent to the owner, loses it, and goes on with its successor."""
+    """The writer is sent to the owner, loses it, and goes on with its successor. A watch that begins while nobody serves
+    the file waits for the successor."""
     writer = pair.start_writer()
     assert "r.h5" in pair.owner.log() and "session begin" not in pair.other.log()
     pair.site.cli("commit", "r.h5").ok()
     pair.site.keep("r.h5")
     pair.owner.kill9()
+    wait_until(lambda: "is silent, and is given up" in pair.other.log(), "nobody takes over", 60)
+    watch = Process([paths.BIN / "h5mirror", "--server", pair.other.address, "watch", "-n", "1", "r.h5"], pair.site.logs,
+                    cwd=pair.site.directory, env=pair.site.plain_env())
     pair.await_takeover()
-    assert "is silent, and is given up" in pair.other.log()
+    assert "  cut " in watch.wait(60).ok().out
     pair.await_more(writer)
     pair.finish(writer)
 
