@@ -22,7 +22,7 @@ BlockCache::Block BlockCache::Find(uint64_t owner, uint64_t index) {
   absl::MutexLock lock(&mutex_);
   const auto found = index_.find({owner, index});
   if (found == index_.end()) return nullptr;
-  Entries& entries = ListOf(found->second->kind);
+  std::list<Entry>& entries = found->second->list->entries;
   entries.splice(entries.begin(), entries, found->second);
   return found->second->block;
 }
@@ -34,23 +34,68 @@ bool BlockCache::Holds(uint64_t owner, uint64_t index) {
 
 void BlockCache::Insert(uint64_t owner, uint64_t index, ReadKind kind, std::string bytes) {
   absl::MutexLock lock(&mutex_);
-  const Key key{owner, index};
+  Insert({owner, index}, kind == ReadKind::kRaw ? raw_ : metadata_, std::move(bytes), 0);
+}
+
+void BlockCache::InsertAhead(uint64_t owner, uint64_t index, std::string bytes) {
+  absl::MutexLock lock(&mutex_);
+  const uint64_t unread_bytes = bytes.size();
+  Insert({owner, index}, ahead_, std::move(bytes), unread_bytes);
+}
+
+void BlockCache::Insert(Key key, List& list, std::string bytes, uint64_t unread_bytes) {
   if (index_.contains(key)) return;  // The same bytes: versions do not change.
-  (kind == ReadKind::kRaw ? raw_bytes_ : metadata_bytes_) += bytes.size();
-  Entries& entries = ListOf(kind);
-  entries.push_front({key, std::make_shared<const std::string>(std::move(bytes)), kind});
-  index_[key] = entries.begin();
+  list.bytes += bytes.size();
+  list.entries.push_front(
+      {key, std::make_shared<const std::string>(std::move(bytes)), &list, unread_bytes});
+  index_[key] = list.entries.begin();
   Evict();
+}
+
+void BlockCache::Used(uint64_t owner, uint64_t index, uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  const auto found = index_.find({owner, index});
+  if (found == index_.end() || found->second->list != &ahead_) return;
+  Entry& entry = *found->second;
+  entry.unread_bytes -= std::min(entry.unread_bytes, bytes);
+  if (entry.unread_bytes == 0) Demote(found->second);
+}
+
+void BlockCache::EndAhead(uint64_t owner) {
+  absl::MutexLock lock(&mutex_);
+  for (Place next = ahead_.entries.begin(); next != ahead_.entries.end();) {
+    const Place entry = next++;
+    if (entry->key.first == owner) Demote(entry);
+  }
+}
+
+void BlockCache::Demote(Place entry) {
+  const uint64_t bytes = entry->block->size();
+  ahead_.bytes -= bytes;
+  raw_.bytes += bytes;
+  entry->list = &raw_;
+  raw_.entries.splice(raw_.entries.end(), ahead_.entries, entry);
+}
+
+uint64_t BlockCache::room_ahead_bytes() {
+  absl::MutexLock lock(&mutex_);
+  const uint64_t most = capacity_bytes_ / 4 * 3;
+  return most - std::min(most, reserved_bytes_ + metadata_.bytes + ahead_.bytes);
+}
+
+BlockCache::List& BlockCache::NextToLose(uint64_t room) {
+  const bool raw = raw_.bytes + ahead_.bytes > room / 2 || metadata_.entries.empty();
+  if (!raw) return metadata_;
+  return raw_.entries.empty() ? ahead_ : raw_;
 }
 
 void BlockCache::Evict() {
   const uint64_t room = capacity_bytes_ - reserved_bytes_;
-  while (raw_bytes_ + metadata_bytes_ > room) {
-    const bool raw = raw_bytes_ > room / 2 || metadata_.empty();
-    Entries& entries = raw ? raw_ : metadata_;
-    (raw ? raw_bytes_ : metadata_bytes_) -= entries.back().block->size();
-    index_.erase(entries.back().key);
-    entries.pop_back();
+  while (UsedBytes() > room) {
+    List& list = NextToLose(room);
+    list.bytes -= list.entries.back().block->size();
+    index_.erase(list.entries.back().key);
+    list.entries.pop_back();
   }
 }
 
@@ -79,7 +124,7 @@ uint64_t BlockCache::capacity_bytes() {
 
 uint64_t BlockCache::used_bytes() {
   absl::MutexLock lock(&mutex_);
-  return reserved_bytes_ + raw_bytes_ + metadata_bytes_;
+  return reserved_bytes_ + UsedBytes();
 }
 
 }  // namespace h5mirror::rpc

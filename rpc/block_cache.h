@@ -38,6 +38,16 @@ class BlockCache {
   // `bytes` is kBlockBytes long, the last block of a version shorter.
   void Insert(uint64_t owner, uint64_t index, ReadKind kind, std::string bytes);
 
+  // Raw data that came ahead of its reader. It goes after raw data that was read already, and
+  // counts as read once as many of its bytes were Used().
+  void InsertAhead(uint64_t owner, uint64_t index, std::string bytes);
+  void Used(uint64_t owner, uint64_t index, uint64_t bytes);
+  // The owner's reader has gone: nobody waits for what came ahead.
+  void EndAhead(uint64_t owner);
+  // The bytes that can come ahead and stay until they are read: of three quarters of the capacity,
+  // what neither metadata takes, nor such bytes that are still unread.
+  uint64_t room_ahead_bytes();
+
   // Reserves room for bytes that lie elsewhere, at most half of the capacity in all. False: there
   // is none.
   bool Reserve(uint64_t bytes);
@@ -50,28 +60,38 @@ class BlockCache {
 
  private:
   using Key = std::pair<uint64_t, uint64_t>;
+  struct List;
   struct Entry {
     Key key;
     Block block;
-    ReadKind kind;
+    List* list;
+    uint64_t unread_bytes = 0;  // of what came ahead
   };
-  using Entries = std::list<Entry>;  // the most recently used first
+  struct List {
+    std::list<Entry> entries;  // the most recently used first
+    uint64_t bytes = 0;
+  };
+  using Place = std::list<Entry>::iterator;
 
-  Entries& ListOf(ReadKind kind) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return kind == ReadKind::kRaw ? raw_ : metadata_;
-  }
+  void Insert(Key key, List& list, std::string bytes, uint64_t unread_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Raw data that came ahead becomes the next to go.
+  void Demote(Place entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Evict() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  List& NextToLose(uint64_t room) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t UsedBytes() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return raw_.bytes + ahead_.bytes + metadata_.bytes;
+  }
 
   absl::Mutex mutex_;
   uint64_t capacity_bytes_ ABSL_GUARDED_BY(mutex_);
   uint64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t raw_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t metadata_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_owner_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<std::string, uint64_t> owners_ ABSL_GUARDED_BY(mutex_);
-  Entries raw_ ABSL_GUARDED_BY(mutex_);
-  Entries metadata_ ABSL_GUARDED_BY(mutex_);
-  std::map<Key, Entries::iterator> index_ ABSL_GUARDED_BY(mutex_);
+  List raw_ ABSL_GUARDED_BY(mutex_);
+  List ahead_ ABSL_GUARDED_BY(mutex_);
+  List metadata_ ABSL_GUARDED_BY(mutex_);
+  std::map<Key, Place> index_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::rpc

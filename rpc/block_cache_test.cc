@@ -53,6 +53,43 @@ TEST(BlockCacheTest, MetadataMayUseAllOfIt) {
   EXPECT_LE(cache.used_bytes(), 8 * kBlock);
 }
 
+TEST(BlockCacheTest, WhatCameAheadStaysUntilItWasRead) {
+  BlockCache cache(8 * kBlock);
+  EXPECT_EQ(cache.room_ahead_bytes(), 6 * kBlock);
+  Fill(cache, 1, ReadKind::kRaw, 0, 4);
+  for (uint64_t i = 10; i < 14; ++i) cache.InsertAhead(1, i, std::string(kBlock, 'x'));
+  EXPECT_EQ(cache.room_ahead_bytes(), 2 * kBlock);
+  Fill(cache, 1, ReadKind::kRaw, 20, 100);
+  for (uint64_t i = 10; i < 14; ++i) EXPECT_TRUE(cache.Holds(1, i)) << i;
+  cache.Used(1, 11, kBlock - 1);
+  cache.Used(1, 12, kBlock);
+  EXPECT_EQ(cache.room_ahead_bytes(), 3 * kBlock);
+  Fill(cache, 1, ReadKind::kRaw, 200, 1);
+  EXPECT_FALSE(cache.Holds(1, 12)) << "it goes first";
+  EXPECT_TRUE(cache.Holds(1, 11)) << "a byte of it is unread";
+  EXPECT_EQ(cache.used_bytes(), 8 * kBlock);
+}
+
+TEST(BlockCacheTest, NobodyWaitsForBlocksOfAReaderThatHasGone) {
+  BlockCache cache(8 * kBlock);
+  for (uint64_t i = 0; i < 3; ++i) cache.InsertAhead(1, i, std::string(kBlock, 'x'));
+  cache.InsertAhead(2, 0, std::string(kBlock, 'x'));
+  cache.EndAhead(1);
+  EXPECT_EQ(cache.room_ahead_bytes(), 5 * kBlock);
+  Fill(cache, 3, ReadKind::kRaw, 0, 8);
+  EXPECT_TRUE(cache.Holds(2, 0));
+  EXPECT_FALSE(cache.Holds(1, 0));
+}
+
+TEST(BlockCacheTest, MetadataTakesTheRoomOfWhatCameAhead) {
+  BlockCache cache(8 * kBlock);
+  for (uint64_t i = 0; i < 6; ++i) cache.InsertAhead(1, i, std::string(kBlock, 'x'));
+  Fill(cache, 1, ReadKind::kMetadata, 10, 4);
+  EXPECT_TRUE(cache.Holds(1, 13));
+  EXPECT_EQ(cache.used_bytes(), 8 * kBlock);
+  EXPECT_EQ(cache.room_ahead_bytes(), 0);
+}
+
 TEST(BlockCacheTest, AVersionThatIsOpenedAgainFindsItsBlocks) {
   BlockCache cache(8 * kBlock);
   const uint64_t owner = cache.OwnerOf("run.h5@3");

@@ -164,9 +164,13 @@ VersionSource::VersionSource(const std::string& identity, uint64_t size_bytes, R
       cache_(std::move(cache)),
       owner_(cache_->OwnerOf(identity)),
       page_owner_(cache_->OwnerOf(StrCat(identity, "\npages"))),
-      stream_(std::move(stream)) {}
+      stream_(std::move(stream)),
+      scattered_(size_bytes) {}
 
-VersionSource::~VersionSource() { StopAhead(); }
+VersionSource::~VersionSource() {
+  StopAhead();
+  cache_->EndAhead(owner_);
+}
 
 void VersionSource::Preload(std::string bytes) {
   if (bytes.empty() || bytes.size() != std::min(kBlock, size_bytes_)) return;
@@ -198,6 +202,10 @@ absl::Status VersionSource::Read(uint64_t offset, absl::Span<char> out, ReadKind
       const uint64_t skip = offset % kBlock;
       done = std::min<uint64_t>(out.size(), block->size() - skip);
       std::memcpy(out.data(), block->data() + skip, done);
+      if (kind == ReadKind::kRaw) {
+        cache_->Used(owner_, offset / kBlock, done);
+        scattered_.OnRead(done);
+      }
     }
     offset += done;  // Nothing, where a block was just evicted by another source.
     out.remove_prefix(done);
@@ -294,8 +302,12 @@ uint64_t VersionSource::NextWindow(uint64_t offset, uint64_t begin, ReadKind kin
 absl::Status VersionSource::Fetch(uint64_t offset, absl::Span<char> out, ReadKind kind) {
   const uint64_t begin = BlockDown(offset);
   const uint64_t window = NextWindow(offset, begin, kind);
-  if (kind == ReadKind::kRaw && window == kBlock && out.size() >= kExactMin) {
-    return FetchExactly(offset, out);
+  if (kind == ReadKind::kRaw && window == kBlock) {
+    scattered_.OnRead(out.size());
+    const BlockRange wanted{begin / kBlock, (offset + out.size() + kBlock - 1) / kBlock};
+    const BlockRange around = scattered_.Around(wanted, cache_->room_ahead_bytes());
+    if (around != wanted) return FetchAround(around, wanted, offset, out);
+    if (out.size() >= kExactMin) return FetchExactly(offset, out);
   }
   uint64_t end = BlockDown(offset + out.size() + kBlock - 1);
   end = std::min(std::max(end, begin + window), size_bytes_);
@@ -330,6 +342,27 @@ absl::Status VersionSource::FetchExactly(uint64_t offset, absl::Span<char> out) 
   H5M_RETURN_IF_ERROR(reader_(offset, out.size(), take, nullptr));
   collector.Finish();
   runs_[static_cast<size_t>(ReadKind::kRaw)] = {end, std::max(kBlock, BlockDown(out.size()))};
+  return absl::OkStatus();
+}
+
+absl::Status VersionSource::FetchAround(BlockRange around, BlockRange wanted, uint64_t offset,
+                                        absl::Span<char> out) {
+  const uint64_t begin = around.begin * kBlock;
+  const uint64_t end = std::min(around.end * kBlock, size_bytes_);
+  const auto keep = [&](uint64_t index, std::string bytes) {
+    cache_->InsertAhead(owner_, index, std::move(bytes));
+  };
+  Collector collector(begin, end, offset, out, Collector::Keeping::kPartial, keep);
+  const auto take = [&](uint64_t at, std::string_view data) { return collector.Take(at, data); };
+  H5M_RETURN_IF_ERROR(reader_(begin, end - begin, take, nullptr));
+  collector.Finish();
+  scattered_.OnCame(around, wanted);
+  // Of the blocks at both ends of `out` the rest is still to be read.
+  const uint64_t last = wanted.end - 1;
+  const uint64_t first_bytes = std::min<uint64_t>(out.size(), (wanted.begin + 1) * kBlock - offset);
+  cache_->Used(owner_, wanted.begin, first_bytes);
+  if (last != wanted.begin) cache_->Used(owner_, last, offset + out.size() - last * kBlock);
+  runs_[static_cast<size_t>(ReadKind::kRaw)] = {offset + out.size(), kBlock};
   return absl::OkStatus();
 }
 

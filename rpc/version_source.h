@@ -19,6 +19,7 @@
 #include "rpc/block_cache.h"
 #include "rpc/client.h"
 #include "rpc/read_ahead.h"
+#include "rpc/scattered_reads.h"
 
 namespace h5mirror::rpc {
 
@@ -85,7 +86,8 @@ absl::Status TakeData(const Response& answer, RangeSink sink, MetadataAhead* ahe
 // block
 //   up to 8 MiB (1 MiB of metadata), at most a quarter of the cache.
 // - Any other read starts at one block again. If it is raw data of half a block or more, it fetches
-//   just these bytes.
+//   just these bytes. Once more of the version was read like that, blocks around them come too
+//   (rpc/scattered_reads.h).
 // - Raw data that was read in order for a MiB or so comes in a call that stays open, if there is a
 //   stream reader.
 // - With each fetch of metadata comes other metadata from anywhere in the version: 256 KiB, and
@@ -141,6 +143,9 @@ class VersionSource {
   void StopAhead();
   absl::Status Fetch(uint64_t offset, absl::Span<char> out, ReadKind kind);
   absl::Status FetchExactly(uint64_t offset, absl::Span<char> out);
+  // The bytes, with others that come ahead.
+  absl::Status FetchAround(BlockRange around, BlockRange wanted, uint64_t offset,
+                           absl::Span<char> out);
   // The least length of a fetch at `begin`, for bytes that are missing from `offset` on.
   uint64_t NextWindow(uint64_t offset, uint64_t begin, ReadKind kind);
   // The bound on all metadata that comes ahead.
@@ -160,6 +165,7 @@ class VersionSource {
   const uint64_t page_owner_;  // of pages, in blocks that the cache does not have as a whole
   const StreamReader stream_;
   std::array<Run, 2> runs_;
+  ScatteredReads scattered_;
   std::unique_ptr<ReadAhead> ahead_;
   uint64_t ring_bytes_ = 0;  // of `ahead_`, reserved in the cache
   int fetches_beside_ahead_ = 0;

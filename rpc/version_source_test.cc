@@ -1,5 +1,7 @@
 #include "rpc/version_source.h"
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -140,6 +142,25 @@ TEST_F(VersionSourceTest, LargeReadsHereAndThereFetchWhatIsAskedFor) {
   Expect(source, 3 * kBlock - 5, 2 * kBlock, ReadKind::kRaw);
   EXPECT_THAT(ranges_,
               ElementsAre(Range{30 * kBlock + 77, kBlock}, Range{3 * kBlock - 5, 2 * kBlock}));
+}
+
+// Pieces of a block, which lie across two, each once in random order.
+TEST_F(VersionSourceTest, AllOfAVersionThatIsReadHereAndThereTakesFewCalls) {
+  const uint64_t count = kSize / kBlock - 1;
+  std::vector<uint64_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), std::minstd_rand(3));
+  for (const uint64_t cache_blocks : {1000, 20}) {
+    ranges_.clear();
+    VersionSource source = Source(cache_blocks * kBlock);
+    for (const uint64_t piece : order) {
+      Expect(source, piece * kBlock + 777, kBlock, ReadKind::kRaw);
+    }
+    uint64_t bytes = 0;
+    for (const Range& range : ranges_) bytes += range.length;
+    EXPECT_LT(ranges_.size(), cache_blocks > count ? count / 3 : count) << cache_blocks;
+    EXPECT_LT(bytes, cache_blocks > count ? kSize * 5 / 4 : 2 * kSize) << cache_blocks;
+  }
 }
 
 TEST_F(VersionSourceTest, AScanKeepsOneCallOpen) {
