@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/human.h"
+#include "base/memory_group.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/version.h"
@@ -330,6 +331,10 @@ void LogStart(const Config& config, const MirrorServer& server) {
                : wants_tokens        ? ", tokens or users wanted, access by tables"
                                      : ", access by tables");
   for (const std::string& warning : WarningsOf(config)) spdlog::warn("{}", warning);
+  if (const auto warning =
+          MemoryLimitWarning("memory_max", config.memory_max_bytes, MemoryLimitOfGroup())) {
+    spdlog::warn("{}", *warning);
+  }
 }
 
 // A server that listens, or the exit code of the failure, which is logged.

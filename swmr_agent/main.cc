@@ -12,6 +12,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/memory_group.h"
 #include "base/printable_message.h"
 #include "base/strings.h"
 #include "base/utf8.h"
@@ -91,6 +92,9 @@ void ServeUntilSignal(Agent& agent) {
 
 ExitCode Run(const Config& config) {
   StartLogging(config);
+  if (const auto warning = MemoryLimitWarning("cache", config.cache_bytes, MemoryLimitOfGroup())) {
+    spdlog::warn("{}", *warning);
+  }
   Agent agent(config);
   const auto servers_of_users = UserServers::Listen(config.socket, config.socket_mode_bits, agent);
   if (!servers_of_users.ok()) {
