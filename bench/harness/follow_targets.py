@@ -58,8 +58,8 @@ def _reading(report, add) -> None:
         most = max(report.results["crowd"][follow_crowd.LOCAL])
         add(f"TeraVAP-like: speed with {most} processes, x sec2", report.crowd_ratio(most).median, follow_crowd.THEIRS, True)
     for name, files in follow_crowd.sets(report.options).items():
-        if not files.each_reads_all or not files.is_cold:
+        if not files.is_cold:
             continue
         for processes in (report.results.get(name) or {}).get(follow_crowd.LOCAL, []):
-            ratio = report.crowd_ratio(processes, follow_crowd.AGENT, name)
-            add(f"{name}: {processes} processes through h5mirror-agent, x sec2", ratio.median, SHARED_MIN, True)
+            ratio = report.crowd_ratio(processes, files.best, name)
+            add(f"{name}: {processes} processes, {files.best}, x sec2", ratio.median, SHARED_MIN, True)
