@@ -46,12 +46,12 @@ std::optional<uint64_t> MemoryLimitOfGroup(const std::filesystem::path& of_proce
 }
 
 std::optional<std::string> MemoryLimitWarning(std::string_view setting, uint64_t bytes,
+                                              uint64_t needed_bytes,
                                               std::optional<uint64_t> limit_bytes) {
-  if (!limit_bytes.has_value() || *limit_bytes > bytes) return std::nullopt;
-  return StrCat(setting, " = ", HumanBytes(bytes),
-                ", and the control group of this process has a limit of ", HumanBytes(*limit_bytes),
-                ": the kernel will kill it before it has used so much; raise MemoryMax= of its "
-                "unit, or lower ",
+  if (!limit_bytes.has_value() || *limit_bytes >= needed_bytes) return std::nullopt;
+  return StrCat("with ", setting, " = ", HumanBytes(bytes), " this process may need ",
+                HumanBytes(needed_bytes), ", and its control group has ", HumanBytes(*limit_bytes),
+                ": beyond that the kernel kills it; raise MemoryMax= of the unit, or lower ",
                 setting);
 }
 

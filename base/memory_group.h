@@ -17,9 +17,10 @@ std::optional<uint64_t> MemoryLimitOfGroup(
     const std::filesystem::path& of_process = "/proc/self/cgroup",
     const std::filesystem::path& groups = "/sys/fs/cgroup");
 
-// What to tell an operator who gave a process more memory than its group has; nullopt: nothing.
-// `setting` lets it use `bytes`, and some more.
+// What to tell an operator whose process needs more than its group has, with `setting` = `bytes`;
+// nullopt: nothing.
 std::optional<std::string> MemoryLimitWarning(std::string_view setting, uint64_t bytes,
+                                              uint64_t needed_bytes,
                                               std::optional<uint64_t> limit_bytes);
 
 }  // namespace h5mirror

@@ -52,10 +52,11 @@ TEST_F(MemoryGroupTest, WhatCannotBeKnownIsNoLimit) {
   static_cast<void>(MemoryLimitOfGroup());  // Of this machine, whatever it is.
 }
 
-TEST(MemoryLimitWarningTest, MoreThanTheGroupHasIsToldOf) {
-  EXPECT_EQ(MemoryLimitWarning("cache", 2 << 20, std::nullopt), std::nullopt);
-  EXPECT_EQ(MemoryLimitWarning("cache", 2 << 20, (2 << 20) + 1), std::nullopt);
-  EXPECT_THAT(MemoryLimitWarning("cache", 2 << 20, 2 << 20),
+TEST(MemoryLimitWarningTest, AProcessThatNeedsMoreThanItsGroupHasIsToldOf) {
+  constexpr uint64_t kMiB = 1 << 20;
+  EXPECT_EQ(MemoryLimitWarning("cache", 2 * kMiB, 3 * kMiB, std::nullopt), std::nullopt);
+  EXPECT_EQ(MemoryLimitWarning("cache", 2 * kMiB, 3 * kMiB, 3 * kMiB), std::nullopt);
+  EXPECT_THAT(MemoryLimitWarning("cache", 2 * kMiB, 3 * kMiB, 3 * kMiB - 1),
               Optional(AllOf(HasSubstr("cache = 2"), HasSubstr("raise MemoryMax="))));
 }
 

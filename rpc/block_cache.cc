@@ -1,6 +1,7 @@
 #include "rpc/block_cache.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace h5mirror::rpc {
 namespace {
@@ -21,10 +22,27 @@ uint64_t BlockCache::OwnerOf(const std::string& identity) {
 BlockCache::Block BlockCache::Find(uint64_t owner, uint64_t index) {
   absl::MutexLock lock(&mutex_);
   const auto found = index_.find({owner, index});
+  return found == index_.end() ? nullptr : Find(found->second);
+}
+
+BlockCache::Block BlockCache::Find(Place entry) {
+  std::list<Entry>& entries = entry->list->entries;
+  entries.splice(entries.begin(), entries, entry);
+  return entry->block;
+}
+
+BlockCache::Block BlockCache::Use(uint64_t owner, uint64_t index, uint64_t bytes, uint64_t* ahead) {
+  absl::MutexLock lock(&mutex_);
+  *ahead = 0;
+  const auto found = index_.find({owner, index});
   if (found == index_.end()) return nullptr;
-  std::list<Entry>& entries = found->second->list->entries;
-  entries.splice(entries.begin(), entries, found->second);
-  return found->second->block;
+  const Block block = Find(found->second);
+  Entry& entry = *found->second;
+  if (entry.list != &ahead_) return block;
+  *ahead = std::min(entry.unread_bytes, bytes);
+  entry.unread_bytes -= *ahead;
+  if (entry.unread_bytes == 0) Demote(found->second);
+  return block;
 }
 
 bool BlockCache::Holds(uint64_t owner, uint64_t index) {
@@ -37,10 +55,15 @@ void BlockCache::Insert(uint64_t owner, uint64_t index, ReadKind kind, std::stri
   Insert({owner, index}, kind == ReadKind::kRaw ? raw_ : metadata_, std::move(bytes), 0);
 }
 
-void BlockCache::InsertAhead(uint64_t owner, uint64_t index, std::string bytes) {
+void BlockCache::BeginAhead(uint64_t owner) {
   absl::MutexLock lock(&mutex_);
-  const uint64_t unread_bytes = bytes.size();
-  Insert({owner, index}, ahead_, std::move(bytes), unread_bytes);
+  ++ahead_readers_[owner];
+}
+
+void BlockCache::InsertAhead(uint64_t owner, uint64_t index, std::string bytes,
+                             uint64_t unread_bytes) {
+  absl::MutexLock lock(&mutex_);
+  Insert({owner, index}, unread_bytes > 0 ? ahead_ : raw_, std::move(bytes), unread_bytes);
 }
 
 void BlockCache::Insert(Key key, List& list, std::string bytes, uint64_t unread_bytes) {
@@ -52,21 +75,20 @@ void BlockCache::Insert(Key key, List& list, std::string bytes, uint64_t unread_
   Evict();
 }
 
-void BlockCache::Used(uint64_t owner, uint64_t index, uint64_t bytes) {
-  absl::MutexLock lock(&mutex_);
-  const auto found = index_.find({owner, index});
-  if (found == index_.end() || found->second->list != &ahead_) return;
-  Entry& entry = *found->second;
-  entry.unread_bytes -= std::min(entry.unread_bytes, bytes);
-  if (entry.unread_bytes == 0) Demote(found->second);
-}
-
 void BlockCache::EndAhead(uint64_t owner) {
   absl::MutexLock lock(&mutex_);
+  if (--ahead_readers_[owner] > 0) return;
+  ahead_readers_.erase(owner);
   for (Place next = ahead_.entries.begin(); next != ahead_.entries.end();) {
     const Place entry = next++;
     if (entry->key.first == owner) Demote(entry);
   }
+}
+
+void BlockCache::GiveUpAhead(uint64_t bytes) {
+  absl::MutexLock lock(&mutex_);
+  const uint64_t left = ahead_.bytes - std::min(ahead_.bytes, bytes);
+  while (ahead_.bytes > left) Demote(std::prev(ahead_.entries.end()));
 }
 
 void BlockCache::Demote(Place entry) {

@@ -38,12 +38,18 @@ class BlockCache {
   // `bytes` is kBlockBytes long, the last block of a version shorter.
   void Insert(uint64_t owner, uint64_t index, ReadKind kind, std::string bytes);
 
-  // Raw data that came ahead of its reader. It goes after raw data that was read already, and
-  // counts as read once as many of its bytes were Used().
-  void InsertAhead(uint64_t owner, uint64_t index, std::string bytes);
-  void Used(uint64_t owner, uint64_t index, uint64_t bytes);
-  // The owner's reader has gone: nobody waits for what came ahead.
+  // As Find(), for a reader that takes so many bytes of the block. `ahead` gets those of them that
+  // had come ahead and were unread.
+  Block Use(uint64_t owner, uint64_t index, uint64_t bytes, uint64_t* ahead);
+
+  // Raw data that comes ahead of a reader: between BeginAhead() and EndAhead() of each reader of
+  // the owner. It goes after raw data that was read already, and counts as read once `unread_bytes`
+  // of it were used, or its last reader has ended.
+  void BeginAhead(uint64_t owner);
+  void InsertAhead(uint64_t owner, uint64_t index, std::string bytes, uint64_t unread_bytes);
   void EndAhead(uint64_t owner);
+  // So much of what came ahead first counts as read.
+  void GiveUpAhead(uint64_t bytes);
   // The bytes that can come ahead and stay until they are read: of three quarters of the capacity,
   // what neither metadata takes, nor such bytes that are still unread.
   uint64_t room_ahead_bytes();
@@ -75,6 +81,7 @@ class BlockCache {
 
   void Insert(Key key, List& list, std::string bytes, uint64_t unread_bytes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Block Find(Place entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Raw data that came ahead becomes the next to go.
   void Demote(Place entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Evict() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -92,6 +99,7 @@ class BlockCache {
   List ahead_ ABSL_GUARDED_BY(mutex_);
   List metadata_ ABSL_GUARDED_BY(mutex_);
   std::map<Key, Place> index_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint64_t, int> ahead_readers_ ABSL_GUARDED_BY(mutex_);  // by owner
 };
 
 }  // namespace h5mirror::rpc

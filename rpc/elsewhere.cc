@@ -39,6 +39,10 @@ absl::Status NobodyServesError(std::string_view text) {
   return status;
 }
 
+absl::Status WithoutElsewhere(const absl::Status& status) {
+  return absl::Status(status.code(), status.message());
+}
+
 bool IsNobodyServes(const absl::Status& status) {
   const std::optional<v1::ServedElsewhere> message = MessageOfUnavailable(status);
   return message.has_value() && message->address().empty();

@@ -28,6 +28,9 @@ absl::Status ElsewhereError(const Elsewhere& elsewhere);
 absl::Status NobodyServesError(std::string_view text);
 bool IsNobodyServes(const absl::Status& status);
 
+// Of what has been done already: `status` with nothing that sends a client to another server.
+absl::Status WithoutElsewhere(const absl::Status& status);
+
 // kNotFound as `status`, of the server that serves the file's cell: it has looked, and may answer.
 // Without that, kNotFound may come from any server that gives the caller no right to the name.
 absl::Status OwnerLacksIt(absl::Status status, std::string_view cell, uint64_t epoch);

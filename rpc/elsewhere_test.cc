@@ -54,5 +54,15 @@ TEST(ElsewhereTest, DetailsOfStrangersAreIgnored) {
   }
 }
 
+TEST(ElsewhereTest, AChangeThatWasMadeSendsNobodyOn) {
+  for (const absl::Status& status :
+       {ElsewhereError({"b:7447", "p", 3}), NobodyServesError("it is being handed over")}) {
+    const absl::Status told = WithoutElsewhere(status);
+    EXPECT_FALSE(ElsewhereOf(told).has_value());
+    EXPECT_FALSE(IsNobodyServes(told));
+    EXPECT_EQ(told, absl::UnavailableError(status.message()));
+  }
+}
+
 }  // namespace
 }  // namespace h5mirror::rpc

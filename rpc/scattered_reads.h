@@ -20,34 +20,54 @@ struct BlockRange {
   bool operator==(const BlockRange&) const = default;
 };
 
-// - Nothing comes ahead before a 32nd of the version, and 256 KiB, were read.
+// - Nothing comes ahead before a 32nd of the version, and 256 KiB, were read. Of a version of more
+//   than 64 GiB nothing does.
 // - Eight times as much comes ahead as was read, at most. So a reader that stops there has caused
 //   a bounded transfer.
-// - A block comes ahead once. One that was pushed out of the cache is fetched alone.
+// - Of what came once, alone or ahead, nothing comes ahead again, until 7/8 of the version have
+//   come and it is read anew.
+// - A reader that wants bytes again before that, and which the cache has lost, needs the room
+//   itself: less comes ahead then, see OnRepeat().
 //
-// Not thread-safe.
+// A byte for each block of the version. Not thread-safe.
 class ScatteredReads {
  public:
   // Blocks come in aligned groups of so many. Reads of half a group or more gain nothing by it.
   static constexpr uint64_t kGroup = 16;
 
-  explicit ScatteredReads(uint64_t size_bytes);
+  explicit ScatteredReads(uint64_t size_bytes) : size_bytes_(size_bytes) {}
 
-  // A reader got so many bytes, by reads that go on no run.
-  void OnRead(uint64_t bytes) { read_bytes_ += bytes; }
   // The blocks to fetch for those that are `wanted`: the same, or more, at most `room_bytes` more.
-  BlockRange Around(BlockRange wanted, uint64_t room_bytes);
-  // These came, for `wanted` ones.
-  void OnCame(BlockRange came, BlockRange wanted);
+  BlockRange Around(BlockRange wanted, uint64_t room_bytes) const;
+  // All of these blocks came before.
+  bool HaveCome(BlockRange blocks) const;
+  // [offset, offset + length) was fetched alone, for a read that goes on no run.
+  void OnAlone(uint64_t offset, uint64_t length);
+  // These were fetched, for a read of so many bytes of the `wanted` ones.
+  void OnCame(BlockRange came, BlockRange wanted, uint64_t bytes);
+  // The reader got so many bytes that had come ahead.
+  void OnUsed(uint64_t bytes) { read_bytes_ += bytes; }
+  // Blocks that HaveCome() are wanted again. Returns how many bytes of what came ahead are to make
+  // room; 0: all of the version is read anew.
+  uint64_t OnRepeat();
+  // The bytes of a block that are yet to be read, before it comes. An eighth is left out: it may
+  // belong to other objects.
+  uint64_t UnreadBytes(uint64_t block) const;
 
  private:
   // How many blocks may come ahead now.
   uint64_t Allowed(uint64_t room_bytes) const;
+  // False: the version is too large.
+  bool Count();
+  void Mark(uint64_t block, uint64_t units);
 
   const uint64_t size_bytes_;
-  std::vector<bool> came_;  // by block; empty: nothing has come ahead
+  std::vector<uint8_t>
+      read_;            // of each block, in 256ths, rounded up; kWhole: all. Empty: not counted
+  uint64_t whole_ = 0;  // blocks of which 7/8 or more were read, or that have come
   uint64_t read_bytes_ = 0;
   uint64_t ahead_bytes_ = 0;
+  uint64_t kept_free_bytes_ = 0;  // for bytes that are read again
 };
 
 }  // namespace h5mirror::rpc

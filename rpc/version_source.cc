@@ -169,7 +169,7 @@ VersionSource::VersionSource(const std::string& identity, uint64_t size_bytes, R
 
 VersionSource::~VersionSource() {
   StopAhead();
-  cache_->EndAhead(owner_);
+  if (brings_ahead_) cache_->EndAhead(owner_);
 }
 
 void VersionSource::Preload(std::string bytes) {
@@ -198,19 +198,25 @@ absl::Status VersionSource::Read(uint64_t offset, absl::Span<char> out, ReadKind
       done = copied;
     } else if (done > 0) {
       H5M_ASSIGN_OR_RETURN(done, Obtain(offset, out.subspan(0, done), kind));
-    } else if (const BlockCache::Block block = cache_->Find(owner_, offset / kBlock)) {
-      const uint64_t skip = offset % kBlock;
-      done = std::min<uint64_t>(out.size(), block->size() - skip);
-      std::memcpy(out.data(), block->data() + skip, done);
-      if (kind == ReadKind::kRaw) {
-        cache_->Used(owner_, offset / kBlock, done);
-        scattered_.OnRead(done);
-      }
+    } else {
+      done = CopyFromCache(offset, out);
     }
     offset += done;  // Nothing, where a block was just evicted by another source.
     out.remove_prefix(done);
   }
   return absl::OkStatus();
+}
+
+uint64_t VersionSource::CopyFromCache(uint64_t offset, absl::Span<char> out) {
+  const uint64_t skip = offset % kBlock;
+  uint64_t part = std::min<uint64_t>(out.size(), kBlock - skip);
+  uint64_t ahead = 0;
+  const BlockCache::Block block = cache_->Use(owner_, offset / kBlock, part, &ahead);
+  if (block == nullptr) return 0;
+  scattered_.OnUsed(ahead);
+  part = std::min<uint64_t>(part, block->size() - skip);
+  std::memcpy(out.data(), block->data() + skip, part);
+  return part;
 }
 
 // HDF5 reads object headers with bytes behind them that may be raw data: these do not make it fetch
@@ -302,10 +308,10 @@ uint64_t VersionSource::NextWindow(uint64_t offset, uint64_t begin, ReadKind kin
 absl::Status VersionSource::Fetch(uint64_t offset, absl::Span<char> out, ReadKind kind) {
   const uint64_t begin = BlockDown(offset);
   const uint64_t window = NextWindow(offset, begin, kind);
-  if (kind == ReadKind::kRaw && window == kBlock) {
-    scattered_.OnRead(out.size());
+  const bool is_scattered = kind == ReadKind::kRaw && window == kBlock;
+  if (is_scattered) {
     const BlockRange wanted{begin / kBlock, (offset + out.size() + kBlock - 1) / kBlock};
-    const BlockRange around = scattered_.Around(wanted, cache_->room_ahead_bytes());
+    const BlockRange around = AroundOf(wanted);
     if (around != wanted) return FetchAround(around, wanted, offset, out);
     if (out.size() >= kExactMin) return FetchExactly(offset, out);
   }
@@ -325,6 +331,7 @@ absl::Status VersionSource::Fetch(uint64_t offset, absl::Span<char> out, ReadKin
   MetadataAhead ahead{ahead_from_, is_metadata ? NextAheadBytes() : 0, take_ahead, 0, as_pages};
   H5M_RETURN_IF_ERROR(reader_(begin, end - begin, take, is_metadata ? &ahead : nullptr));
   collector.Finish();
+  if (is_scattered) scattered_.OnAlone(begin, end - begin);
   Run& run = runs_[static_cast<size_t>(kind)];
   run = {end, std::max(run.window_bytes, end - begin)};
   if (ahead.length_bytes > 0) {
@@ -341,28 +348,37 @@ absl::Status VersionSource::FetchExactly(uint64_t offset, absl::Span<char> out) 
   const auto take = [&](uint64_t at, std::string_view data) { return collector.Take(at, data); };
   H5M_RETURN_IF_ERROR(reader_(offset, out.size(), take, nullptr));
   collector.Finish();
+  scattered_.OnAlone(offset, out.size());
   runs_[static_cast<size_t>(ReadKind::kRaw)] = {end, std::max(kBlock, BlockDown(out.size()))};
   return absl::OkStatus();
 }
 
+BlockRange VersionSource::AroundOf(BlockRange wanted) {
+  // The cache has lost them: what came ahead makes room for bytes that are read again.
+  if (scattered_.HaveCome(wanted) && brings_ahead_) cache_->GiveUpAhead(scattered_.OnRepeat());
+  return scattered_.Around(wanted, cache_->room_ahead_bytes());
+}
+
 absl::Status VersionSource::FetchAround(BlockRange around, BlockRange wanted, uint64_t offset,
                                         absl::Span<char> out) {
+  if (!std::exchange(brings_ahead_, true)) cache_->BeginAhead(owner_);
   const uint64_t begin = around.begin * kBlock;
   const uint64_t end = std::min(around.end * kBlock, size_bytes_);
   const auto keep = [&](uint64_t index, std::string bytes) {
-    cache_->InsertAhead(owner_, index, std::move(bytes));
+    const bool is_wanted = wanted.begin <= index && index < wanted.end;
+    const uint64_t given = is_wanted ? std::min(offset + out.size(), (index + 1) * kBlock) -
+                                           std::max(offset, index * kBlock)
+                                     : 0;
+    const uint64_t unread = scattered_.UnreadBytes(index);
+    cache_->InsertAhead(owner_, index, std::move(bytes), unread - std::min(unread, given));
   };
   Collector collector(begin, end, offset, out, Collector::Keeping::kPartial, keep);
   const auto take = [&](uint64_t at, std::string_view data) { return collector.Take(at, data); };
   H5M_RETURN_IF_ERROR(reader_(begin, end - begin, take, nullptr));
   collector.Finish();
-  scattered_.OnCame(around, wanted);
-  // Of the blocks at both ends of `out` the rest is still to be read.
-  const uint64_t last = wanted.end - 1;
-  const uint64_t first_bytes = std::min<uint64_t>(out.size(), (wanted.begin + 1) * kBlock - offset);
-  cache_->Used(owner_, wanted.begin, first_bytes);
-  if (last != wanted.begin) cache_->Used(owner_, last, offset + out.size() - last * kBlock);
-  runs_[static_cast<size_t>(ReadKind::kRaw)] = {offset + out.size(), kBlock};
+  scattered_.OnCame(around, wanted, out.size());
+  // A read that goes on there may be one by chance: its window begins small.
+  runs_[static_cast<size_t>(ReadKind::kRaw)] = {end, kBlock};
   return absl::OkStatus();
 }
 

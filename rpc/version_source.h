@@ -123,6 +123,9 @@ class VersionSource {
   absl::Status Read(uint64_t offset, absl::Span<char> out, ReadKind kind);
 
  private:
+  // Copies the beginning of `out` from the block of `offset`. Returns how many bytes; 0: the cache
+  // has lost it.
+  uint64_t CopyFromCache(uint64_t offset, absl::Span<char> out);
   // Fills the beginning of `out` from sources on this host. Returns how many bytes.
   uint64_t ReadHere(uint64_t offset, absl::Span<char> out, ReadKind kind);
   // The end of the last fetch of a kind, and its length.
@@ -143,6 +146,8 @@ class VersionSource {
   void StopAhead();
   absl::Status Fetch(uint64_t offset, absl::Span<char> out, ReadKind kind);
   absl::Status FetchExactly(uint64_t offset, absl::Span<char> out);
+  // What comes with a read here and there: the same blocks, or more.
+  BlockRange AroundOf(BlockRange wanted);
   // The bytes, with others that come ahead.
   absl::Status FetchAround(BlockRange around, BlockRange wanted, uint64_t offset,
                            absl::Span<char> out);
@@ -166,6 +171,7 @@ class VersionSource {
   const StreamReader stream_;
   std::array<Run, 2> runs_;
   ScatteredReads scattered_;
+  bool brings_ahead_ = false;  // BlockCache::BeginAhead() was called
   std::unique_ptr<ReadAhead> ahead_;
   uint64_t ring_bytes_ = 0;  // of `ahead_`, reserved in the cache
   int fetches_beside_ahead_ = 0;

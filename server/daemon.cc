@@ -331,8 +331,9 @@ void LogStart(const Config& config, const MirrorServer& server) {
                : wants_tokens        ? ", tokens or users wanted, access by tables"
                                      : ", access by tables");
   for (const std::string& warning : WarningsOf(config)) spdlog::warn("{}", warning);
+  const uint64_t memory = config.memory_max_bytes;  // And a quarter more, of what it cannot count.
   if (const auto warning =
-          MemoryLimitWarning("memory_max", config.memory_max_bytes, MemoryLimitOfGroup())) {
+          MemoryLimitWarning("memory_max", memory, memory / 4 * 5, MemoryLimitOfGroup())) {
     spdlog::warn("{}", *warning);
   }
 }

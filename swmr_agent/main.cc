@@ -33,6 +33,8 @@ namespace {
 constexpr absl::Duration kSummaryEvery = absl::Minutes(1);
 // For answers that are being given. gRPC waits as long for connections that nobody uses: their
 // readers do not see that it wants to end. A call that is cut off is made again at the server.
+// What the agent may need beside its cache and a quarter of it: blocks under way, gRPC.
+constexpr uint64_t kMemoryBeside = 300 << 20;
 constexpr absl::Duration kStopWait = absl::Seconds(1);
 
 // Messages of up to a MiB come and go. By malloc's own settings each is new memory, and costs a
@@ -92,7 +94,9 @@ void ServeUntilSignal(Agent& agent) {
 
 ExitCode Run(const Config& config) {
   StartLogging(config);
-  if (const auto warning = MemoryLimitWarning("cache", config.cache_bytes, MemoryLimitOfGroup())) {
+  const uint64_t cache = config.cache_bytes;
+  if (const auto warning =
+          MemoryLimitWarning("cache", cache, cache / 4 * 5 + kMemoryBeside, MemoryLimitOfGroup())) {
     spdlog::warn("{}", *warning);
   }
   Agent agent(config);

@@ -11,7 +11,7 @@ LATENCY_P99_MAX_MS = 20     # with LATENCY_READERS
 LATENCY_READERS = 10
 COLD_SPEED_MIN = 3.5        # times sec2 from a cold disk, as Mig-drive
 WRITE_SPEED_MIN = 1.0
-SHARED_MIN = 1.0            # times sec2 from a cold disk, where the readers of a host share what they read
+SHARED_MIN = 1.0            # times sec2 from a cold disk, read by many processes, each way as it is meant
 
 
 def check(report) -> list[dict]:

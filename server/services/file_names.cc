@@ -4,6 +4,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "rpc/elsewhere.h"
 #include "server/calls/page_budget.h"
 #include "server/quotas/space_quotas.h"
 #include "server/services/files_service.h"
@@ -109,8 +110,7 @@ grpc::Status FilesService::MoveFile(grpc::ServerContext* context,
         environment_.metrics.checks().Renamed(request->name(), request->new_name());
         spdlog::info("move: file={} to {} ({})", Quoted(request->name()),
                      Quoted(request->new_name()), CallerName(principal));
-        H5M_ASSIGN_OR_RETURN(*response->mutable_file(), StatusOfName(request->new_name()));
-        return absl::OkStatus();
+        return TellDone(request->new_name(), *response->mutable_file());
       });
 }
 
@@ -267,7 +267,13 @@ absl::Status FilesService::Undelete(const grpc::ServerContext& context, const Pr
   H5M_RETURN_IF_ERROR(environment_.store.Undelete(found->id, name).status());
   environment_.quotas.Undeleted(*found, name);
   spdlog::info("undelete: {} as file={} ({})", found->id, Quoted(name), CallerName(principal));
-  H5M_ASSIGN_OR_RETURN(*response.mutable_file(), StatusOfName(name));
+  return TellDone(name, *response.mutable_file());
+}
+
+absl::Status FilesService::TellDone(const std::string& name, v1::FileStatus& told) {
+  absl::StatusOr<v1::FileStatus> status = StatusOfName(name);
+  if (!status.ok()) return rpc::WithoutElsewhere(status.status());
+  told = *std::move(status);
   return absl::OkStatus();
 }
 

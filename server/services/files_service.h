@@ -82,6 +82,9 @@ class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1
   absl::Status Undelete(const grpc::ServerContext& context, const Principal& principal,
                         const v1::UndeleteFileRequest& request, v1::UndeleteFileResponse& response);
   absl::StatusOr<v1::FileStatus> StatusOfName(const std::string& name);
+  // The same, of a change that was made. An error says nothing of other servers: a client would
+  // make the change again there.
+  absl::Status TellDone(const std::string& name, v1::FileStatus& told);
   absl::StatusOr<Bytes16> FileIdOf(const std::string& name);
 
   const ServiceEnvironment environment_;

@@ -47,8 +47,8 @@ def follow(url: str, *, every: float | None = None, nth: int = 1, until_done: bo
     `server`, `ca`, `token`, `config` and `keys` are those of open(); server, ca and token are arguments here and not in
     `config`, as not only the driver is to know them.
 
-    A server that goes away after the first file, and comes back, is waited for: the loop goes on with the next cut. What
-    the body reads meanwhile may fail (OSError; KeyError or RuntimeError where h5py has them for a failed read).
+    A server that goes away, and comes back, is waited for, before the first file for a minute: the loop goes on with the
+    next cut. What the body reads meanwhile may fail (OSError; KeyError or RuntimeError where h5py has them for a failed read).
 
     The program `h5mirror watch` runs beside until the generator is closed, which leaving the loop does.
 
