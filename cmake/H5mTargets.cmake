@@ -60,14 +60,14 @@ function(h5m_executable name)
   endif()
 endfunction()
 
-# h5m_test(NAME SOURCES... [DEPS...] [LABEL l] [TIMEOUT seconds] [ENVIRONMENT k=v...] [GRPC_PCH] [NO_MAIN])
+# h5m_test(NAME SOURCES... [DEPS...] [LABEL l] [TIMEOUT seconds] [COST n] [ENVIRONMENT k=v...] [GRPC_PCH] [NO_MAIN])
 #
 # A GoogleTest program. LABEL is `unit` (the dev and tsan presets run it) or one of e2e, compat,
 # crash, sim (release). Each suite is a ctest of its own, "NAME.Suite", which may take 300 s. With
 # LABEL or TIMEOUT the tests are long ones, and each is a ctest, "NAME.Suite.Test", of TIMEOUT or 60 s.
-# NO_MAIN leaves main() to the sources.
+# With a COST they begin before those that have less. NO_MAIN leaves main() to the sources.
 function(h5m_test name)
-  cmake_parse_arguments(arg "GRPC_PCH;NO_MAIN" "LABEL;TIMEOUT" "SOURCES;DEPS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "GRPC_PCH;NO_MAIN" "LABEL;TIMEOUT;COST" "SOURCES;DEPS;ENVIRONMENT" ${ARGN})
   if(NOT BUILD_TESTING)
     return()
   endif()
@@ -80,6 +80,9 @@ function(h5m_test name)
   endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
+  endif()
+  if(NOT arg_COST)
+    set(arg_COST 0)
   endif()
   add_executable(${name} ${arg_SOURCES} ${h5m_sanitizer_sources})
   if(arg_LABEL STREQUAL "unit")
@@ -106,7 +109,7 @@ function(h5m_test name)
   else()
     gtest_discover_tests(${name} TEST_PREFIX "${name}." TEST_LIST ${name}_tests
       DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-      PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT})
+      PROPERTIES LABELS ${arg_LABEL} TIMEOUT ${arg_TIMEOUT} COST ${arg_COST})
     # gtest_discover_tests splits a list that is one property's value, so the environment follows in
     # a file of its own, which ctest reads after the tests are known.
     file(WRITE "${script}.in"

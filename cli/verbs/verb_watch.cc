@@ -69,7 +69,7 @@ class Watch {
       : context_(context),
         options_(options),
         file_(std::move(file)),
-        client_(client),
+        client_(&client),
         comparer_(std::move(comparer)) {}
 
   absl::StatusOr<int> Run() {
@@ -104,7 +104,7 @@ class Watch {
   absl::StatusOr<int64_t> ReadAfter() {
     v1::GetFileRequest request;
     request.set_name(file_.name);
-    H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, client_.GetFile(request, kCallTime));
+    H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, client_->GetFile(request, kCallTime));
     return ParseCut(options_.after_cut, status.last_cut());
   }
 
@@ -130,9 +130,21 @@ class Watch {
       if (!std::exchange(is_away, true)) {
         context_.Note(StrCat(answer.status().message(), "; waiting for it"));
       }
-      absl::SleepFor(kRetry);
+      const absl::Time again_at = absl::Now() + kRetry;
+      if (is_gone) Reconnect();
+      absl::SleepFor(again_at - absl::Now());
       if (is_gone) returns_until_ = absl::Now() + kWriterReturns;
     }
+  }
+
+  // gRPC connects, and hears that a server ends, only while a thread waits for it. In a program
+  // that sleeps between its calls it looks once in 5 s.
+  void Reconnect() {
+    absl::StatusOr<std::unique_ptr<rpc::Client>> client =
+        rpc::Client::Connect(client_->options(), kRetry);
+    if (!client.ok()) return;
+    again_ = *std::move(client);
+    client_ = again_.get();
   }
 
   absl::StatusOr<v1::WaitForCutResponse> Ask() {
@@ -144,7 +156,7 @@ class Watch {
     request.set_after_cut(after_cut_);
     request.mutable_timeout()->set_seconds(absl::ToInt64Seconds(wait));
     request.set_or_no_writer(options_.until_done && to_return == kNone);
-    return client_.WaitForCut(request, wait + kGrace);
+    return client_->WaitForCut(request, wait + kGrace);
   }
 
   // The fields of a cut that are printed.
@@ -226,7 +238,7 @@ class Watch {
   absl::Status Execute(const Line& line) {
     H5M_ASSIGN_OR_RETURN(const int code, RunToEnd({"/bin/sh", "-c", options_.command},
                                                   {{"H5MIRROR_FILE", file_.name},
-                                                   {"H5MIRROR_SERVER", client_.options().server},
+                                                   {"H5MIRROR_SERVER", client_->options().server},
                                                    {"H5MIRROR_CUT", StrCat(line.cut)},
                                                    {"H5MIRROR_SIZE", StrCat(line.size_bytes)},
                                                    {"H5MIRROR_TIME", rpc::UtcText(line.time)}}));
@@ -240,7 +252,8 @@ class Watch {
   Context& context_;
   const Options& options_;
   const FileArg file_;
-  rpc::Client& client_;
+  std::unique_ptr<rpc::Client> again_;  // after an outage
+  rpc::Client* client_;                 // the one that is asked
   const std::unique_ptr<CutComparer> comparer_;
   int64_t after_cut_ = 0;
   uint64_t written_bytes_ = 0;

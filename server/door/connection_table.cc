@@ -226,6 +226,7 @@ void ConnectionTable::Remove(uint64_t number, absl::Duration now) {
   absl::MutexLock lock(&mutex_);
   const auto found = entries_.find(number);
   if (found == entries_.end()) return;
+  last_end_ = now;
   Slot& slot = slots_[found->second.slot];
   --slot.connections;
   slot.last_end = now;
@@ -314,6 +315,11 @@ std::vector<ConnectionTable::CutOne> ConnectionTable::CutOverdue(absl::Duration 
 ConnectionCounts ConnectionTable::Counts() const {
   absl::MutexLock lock(&mutex_);
   return {entries_.size(), newcomers_.size()};
+}
+
+absl::Duration ConnectionTable::LastEnd() const {
+  absl::MutexLock lock(&mutex_);
+  return last_end_;
 }
 
 }  // namespace h5mirror::server

@@ -115,6 +115,8 @@ class ConnectionTable {
   std::vector<CutOne> CutOverdue(absl::Duration now);
 
   ConnectionCounts Counts() const;
+  // When Remove() took the last connection out; -InfiniteDuration(): never.
+  absl::Duration LastEnd() const;
 
  private:
   struct Entry {
@@ -151,6 +153,7 @@ class ConnectionTable {
   const ConnectionLimits limits_;
   mutable absl::Mutex mutex_;
   uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Duration last_end_ ABSL_GUARDED_BY(mutex_) = -absl::InfiniteDuration();
   absl::flat_hash_map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<int, Slot> slots_ ABSL_GUARDED_BY(mutex_);
   // A client may reach two listeners from one port.

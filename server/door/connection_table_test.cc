@@ -234,6 +234,15 @@ TEST_F(ConnectionTableTest, SlotOfAConnectionThatEndedIsInDoubtForAWhile) {
   EXPECT_EQ(table().Claim(0, absl::Seconds(10)), next.number);
 }
 
+TEST_F(ConnectionTableTest, LastEndIsThatOfTheLastOneThatWasThere) {
+  EXPECT_EQ(table().LastEnd(), -absl::InfiniteDuration());
+  const Client client = Add("127.0.0.1");
+  EXPECT_EQ(table().LastEnd(), -absl::InfiniteDuration());
+  table().Remove(client.number, absl::Seconds(3));
+  table().Remove(client.number, absl::Seconds(4));
+  EXPECT_EQ(table().LastEnd(), absl::Seconds(3));
+}
+
 // Slots of a Unix socket: a slot tells the user of its calls.
 class UserSlotsTest : public ConnectionTableTest {
  protected:

@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "absl/memory/memory.h"
+#include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -36,10 +37,14 @@ constexpr size_t kParkedPerUser = 16;
 constexpr size_t kPacedMax = 64;
 constexpr int kPacedTickMs = 10;
 constexpr absl::Duration kLogPeriod = absl::Seconds(1);
+// gRPC has closed a connection so long after it ended, on any machine that serves at all.
+constexpr absl::Duration kClosing = absl::Seconds(1);
+constexpr absl::Duration kDescriptorLook = absl::Milliseconds(2);
 
 // The data of an epoll event: the wake-up, a listener or the number of a connection.
 constexpr uint64_t kWake = 0;
 constexpr uint64_t kListenerBit = uint64_t{1} << 63;
+bool IsConnection(uint64_t data) { return data != kWake && (data & kListenerBit) == 0; }
 
 absl::Duration Now() {
   static SystemClock clock;
@@ -245,7 +250,13 @@ void FrontDoor::Run() {
     const int wait_ms = !paced_.empty() ? kPacedTickMs : ticks ? kTickMs : -1;
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_ms);
     if (!accepts_ && !listeners_.empty()) CloseListeners();
-    for (int i = 0; i < count; ++i) Handle(events[i].data.u64, events[i].events);
+    // Those that have gone first: newer ones may need their descriptors.
+    for (const bool is_connection : {true, false}) {
+      for (int i = 0; i < count; ++i) {
+        if (IsConnection(events[i].data.u64) != is_connection) continue;
+        Handle(events[i].data.u64, events[i].events);
+      }
+    }
     TakeInPaced();
     if (Now() < next_tick) continue;
     next_tick = Now() + absl::Milliseconds(kTickMs);
@@ -259,11 +270,19 @@ void FrontDoor::Handle(uint64_t data, uint32_t events) {
     eventfd_t woken = 0;
     eventfd_read(wake_.get(), &woken);
     TakeInParked();
-  } else if ((data & kListenerBit) == 0) {
+  } else if (IsConnection(data)) {
     // Both directions have ended: gRPC has closed its descriptor, or is about to.
     if ((events & EPOLLHUP) != 0) table_.Remove(data, Now());
   } else if (const size_t listener = data & ~kListenerBit; listener < listeners_.size()) {
     AcceptFrom(listeners_[listener].first, listeners_[listener].second);
+  }
+}
+
+void FrontDoor::RemoveEnded() {
+  epoll_event events[kEventsAtOnce];
+  const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, 0);
+  for (int i = 0; i < count; ++i) {
+    if (IsConnection(events[i].data.u64)) Handle(events[i].data.u64, events[i].events);
   }
 }
 
@@ -292,13 +311,32 @@ bool FrontDoor::AcceptOne(size_t index, int listener) {
   }
   if (errno == EINTR || errno == ECONNABORTED) return true;
   if (!OutOfDescriptors(errno)) return false;
-  if (RefuseWithReserve(listener)) return true;
+  if (AwaitDescriptor() || RefuseWithReserve(listener)) return true;
   // Other threads were quicker. The connection waits until a descriptor is there.
   for (const auto& [socket, descriptor] : listeners_) {
     epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
   }
   out_of_descriptors_ = true;
   return false;
+}
+
+bool FrontDoor::AwaitDescriptor() {
+  RemoveEnded();
+  const absl::Duration now = Now();
+  // What files or connections that stay have taken does not become free.
+  if (table_.LastEnd() + kClosing < now) return false;
+  // Once: a flood of connections ends some all the time.
+  if (patient_until_ + kClosing < now) patient_until_ = now + kClosing;
+  if (patient_until_ < now) return false;
+  absl::SleepFor(kDescriptorLook);
+  return true;
+}
+
+OwnedFd FrontDoor::Duplicate(int fd) {
+  for (;;) {
+    OwnedFd second(fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (second.valid() || !OutOfDescriptors(errno) || !AwaitDescriptor()) return second;
+  }
 }
 
 bool FrontDoor::RefuseWithReserve(int listener) {
@@ -345,7 +383,7 @@ void FrontDoor::HandOver(const Peer& peer, size_t index, int listener, OwnedFd f
           ? table_.ChooseUserSlot(peer.uid, SlotOf(index, 0), kUserSlots, Now())
           : table_.ChooseSlot(SlotOf(index, 0), kSlots, Now());
   if (!slot.has_value()) return Note(Turned::kUsers, peer.Name());
-  OwnedFd second(fcntl(fd.get(), F_DUPFD_CLOEXEC, 0));
+  OwnedFd second = Duplicate(fd.get());
   if (!second.valid()) return Note(Turned::kDescriptors, peer.Name());
   std::optional<Peer> cut;
   const int watched = second.get();

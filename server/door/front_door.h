@@ -124,6 +124,8 @@ class FrontDoor {
   void Run();
   // `data` is that of Watch().
   void Handle(uint64_t data, uint32_t events);
+  // Takes those out of the table that have ended. Listeners and the wake-up are told of again.
+  void RemoveEnded();
   // Watches the listeners again once descriptors may be free, and cuts newcomers that are overdue.
   void Tick();
   void AcceptFrom(size_t index, int listener);
@@ -140,6 +142,12 @@ class FrontDoor {
   // True: the connection waits until its user's name is known, or was closed, as too many wait.
   bool Park(const Peer& peer, size_t index, int listener, OwnedFd& fd);
   void TakeInParked();
+  // With no descriptors left: true after a moment, if some may be there now. gRPC closes its one of
+  // a connection that was cut later than the table does, and on a busy machine much later. The
+  // newer connection for which that was cut is not to be refused meanwhile.
+  bool AwaitDescriptor();
+  // Another descriptor of the same socket; none: there is no room for it.
+  OwnedFd Duplicate(int fd);
   // With no descriptors left: takes one connection with the reserve, to refuse it. False: that has
   // failed too.
   bool RefuseWithReserve(int listener);
@@ -163,6 +171,7 @@ class FrontDoor {
   ConnectionPacer pacer_;
   std::multimap<absl::Duration, Parked> paced_;  // the thread's own, by their turns
   bool out_of_descriptors_ = false;              // the thread's own: listeners rest for a moment
+  absl::Duration patient_until_ = -absl::InfiniteDuration();  // the thread's own: AwaitDescriptor()
 
   std::array<std::atomic<uint64_t>, kTurnedCount> turns_{};
   absl::Mutex log_mutex_;

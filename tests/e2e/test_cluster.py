@@ -13,7 +13,7 @@ from pathlib import Path
 from harness import hdf5, paths
 
 from harness.process import Process, wait_until
-from harness.server import Server
+from harness.server import Server, close_together
 from harness.site import Site
 
 import pytest
@@ -102,9 +102,10 @@ class Pair:
         self.site.cli("verify", "r.h5").ok()
 
     def close(self) -> None:
+        self.site.kill_programs()
+        close_together(self.servers)
         self.site.server = self.servers[0]
         self.site.close()
-        self.servers[1].close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import urllib.request
 
 from harness.metrics import free_port
 from harness.process import wait_until
-from harness.server import Server
+from harness.server import Server, close_together
 from harness.site import Site
 
 import pytest
@@ -90,10 +90,10 @@ class Trio:
         return next(node for node in self.servers if node not in nodes)
 
     def close(self) -> None:
+        self.site.kill_programs()
+        close_together(self.servers.values())
         self.site.server = self.servers["a"]
         self.site.close()
-        for node in ("b", "c"):
-            self.servers[node].close()
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 from harness import hdf5, paths
 from harness.package import Package
 from harness.process import run, wait_until
-from harness.server import Server
+from harness.server import Server, close_together
 from harness.site import Site
 from test_agent import Agent
 from test_cluster import Pair
@@ -244,7 +244,7 @@ def test_servers_that_send_callers_in_a_circle_are_told_of(tmp_path):
         assert said.code != 0 and "send each other's callers in a circle" in said.err, said.describe()
         assert site.server.address in said.err
     finally:
-        for server in servers:
-            server.close()
+        site.kill_programs()
+        close_together(servers)
         site.server = servers[0]
         site.close()

@@ -17,6 +17,10 @@ from harness.scripts import TIMER
 from harness.site import Site
 from harness.wire import Wire
 
+# Each begins with a cut that is durable, for which it would wait ten seconds.
+SOON = {"durable_every": "1s"}
+pytestmark = pytest.mark.site(options=SOON)
+
 MAKE = """
     with h5py.File("run.h5", "w") as f:
         f["d"] = np.random.default_rng(1).integers(0, 255, 24 << 20, "u1")
@@ -195,7 +199,7 @@ HOURS = 3600
 def test_clock_of_the_server_jumps(tmp_path, jump_s):
     """Sessions, leases and the order of versions do not depend on the time of day."""
     clock = JumpingClock(tmp_path / "clock")
-    site = Site(tmp_path, env=clock.env, options={"lease_ttl": "2s"})
+    site = Site(tmp_path, env=clock.env, options={"lease_ttl": "2s", **SOON})
     try:
         site.server.start()
         run = Run(site)

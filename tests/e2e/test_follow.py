@@ -188,11 +188,13 @@ def test_a_server_that_starts_again_is_waited_for(durable, how):
         server.kill9() if how == "killed" else server.stop()
         time.sleep(1)  # A flush before the writer has noticed is brought with the next one.
         server.start()
+        begun = time.monotonic()
         durable.step()
         seen = follower.line()
         while seen == str(n - 1):  # Once more: a stop makes a version of it, or the writer sends it again.
             seen = follower.line()
         assert seen == str(n)
+        assert time.monotonic() - begun < 5, "gRPC looked for the server where nobody waited for it"
     durable.close()
     assert rest_of(follower)[-2:] == ["4", "end"]
 

@@ -82,6 +82,20 @@ class Lab:
         self.issuer.close()
 
 
+class Expiring:
+    """A server, and a program with a token that expires LIFE_S after its login."""
+
+    def __init__(self, directory, options):
+        self.lab = Lab(directory)
+        try:
+            self.lab.site.server.options.update(options)
+            self.lab.site.server.start()
+            self.writer, self.expires = _start_writer(self.lab)
+        except BaseException:
+            self.lab.close()
+            raise
+
+
 @pytest.fixture
 def lab(tmp_path):
     lab = Lab(tmp_path)
@@ -224,10 +238,25 @@ def test_tokens_that_do_not_count_say_why(lab, claims, why):
     assert refused.code == 8 and why in refused.err, refused.describe()
 
 
-def test_a_session_goes_on_with_the_next_token(lab):
-    writer, _ = _start_writer(lab)
-    writer.ask("")
-    lab.file_login()
+@pytest.fixture(scope="module")
+def expiring(tmp_path_factory):
+    """Writers whose tokens expire one soon after the other, each at a server of its own: three tests wait for that once."""
+    started = {}
+    try:
+        for name, options in (("renewed", {}), ("late", {}), ("grace", {"jwt_grace": "1h"})):
+            started[name] = Expiring(tmp_path_factory.mktemp(name), options)
+            if name != "grace":
+                started[name].writer.ask("")
+            if name == "renewed":
+                started[name].lab.file_login()
+        yield started
+    finally:
+        for each in started.values():
+            each.lab.close()
+
+
+def test_a_session_goes_on_with_the_next_token(expiring):
+    lab, writer = expiring["renewed"].lab, expiring["renewed"].writer
     _await_log(lab, "sessions and calls end")
     for _ in range(3):
         writer.ask("")
@@ -237,9 +266,8 @@ def test_a_session_goes_on_with_the_next_token(lab):
     assert "refused" not in writer.err(), writer.err()
 
 
-def test_a_session_resumes_when_the_user_logs_in_late(lab):
-    writer, _ = _start_writer(lab)
-    writer.ask("")
+def test_a_session_resumes_when_the_user_logs_in_late(expiring):
+    lab, writer = expiring["late"].lab, expiring["late"].writer
     _await_log(lab, "sessions and calls end")
     wait_until(lambda: "h5mirror login" in writer.err(), "the program's user hears nothing")
     writer.ask("")
@@ -252,21 +280,15 @@ def test_a_session_resumes_when_the_user_logs_in_late(lab):
     assert _is_mirrored(lab)
 
 
-def test_the_grace_lets_what_runs_go_on(tmp_path):
-    lab = Lab(tmp_path)
-    try:
-        lab.site.server.options["jwt_grace"] = "1h"
-        lab.site.server.start()
-        writer, expires = _start_writer(lab)
-        wait_until(lambda: time.time() > expires + 1, "the time does not pass", LIFE_S + 30)
-        assert lab.run("ls").code == 8
-        writer.ask("")
-        assert writer.ask("end") == "closed"
-        writer.wait().ok()
-        assert _is_mirrored(lab)
-        assert "sessions and calls end" not in lab.site.server.log()
-    finally:
-        lab.close()
+def test_the_grace_lets_what_runs_go_on(expiring):
+    lab, writer, expires = expiring["grace"].lab, expiring["grace"].writer, expiring["grace"].expires
+    wait_until(lambda: time.time() > expires + 1, "the time does not pass", LIFE_S + 30)
+    assert lab.run("ls").code == 8
+    writer.ask("")
+    assert writer.ask("end") == "closed"
+    writer.wait().ok()
+    assert _is_mirrored(lab)
+    assert "sessions and calls end" not in lab.site.server.log()
 
 
 def test_a_key_that_is_taken_out_ends_what_runs(lab):

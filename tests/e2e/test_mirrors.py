@@ -405,6 +405,7 @@ def test_a_reader_takes_the_first_that_has_the_file(site, far, two):
     first = site.py(read.format(name="big", data="big"), config=site.config(**reader)).out
     site.py(read.format(name="near", data="x"), config=site.config(**reader))
     far.server.kill9()
+    reader["timeout"] = "5s"  # For so long the one that is gone is tried.
     assert site.py(read.format(name="big", data="big"), config=site.config(**reader)).out == first
     result = site.run(site.script(read.format(name="none", data="x")), config=site.config(**reader))
     assert result.code != 0 and far.address in result.err and site.address in result.err, result.describe()

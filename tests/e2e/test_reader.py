@@ -31,14 +31,20 @@ def forget_local(site):
     site.work.mkdir()
 
 
+@pytest.fixture(scope="module")
+def module_three(module_both):
+    module_both.py(THREE)
+    module_both.keep("run.h5")
+    forget_local(module_both)
+    return module_both
+
+
 @pytest.fixture
-def three(both):
-    """A site whose run.h5 has the versions 1, 2 and 3, and no local file."""
-    both.py(THREE)
-    both.settle("run.h5")
-    both.keep("run.h5")
-    forget_local(both)
-    return both
+def three(module_three):
+    """A site whose run.h5 has the versions 1, 2 and 3, and no local file. It is the same for many tests."""
+    yield module_three
+    assert module_three.server.running() and module_three.server.starts == 1
+    assert module_three.versions("run.h5") == [1, 2, 3] and not module_three.local("run.h5").exists()
 
 
 def test_a_version_opens_by_number_tag_time_and_place_without_a_local_file(three):
@@ -155,15 +161,36 @@ FOLLOW = """
 """
 
 
-@pytest.fixture
-def linked(both):
+LINKED_FILES = ("master.h5", "raw/a.h5", "raw/b.h5")
+
+
+def make_linked(site):
     """master.h5 with a link and a virtual dataset to raw/a.h5, which links to raw/b.h5."""
-    (both.work / "raw").mkdir()
-    both.py(LINKED)
-    for name in ("master.h5", "raw/a.h5", "raw/b.h5"):
-        both.settle(name)
-    forget_local(both)
-    return both
+    (site.work / "raw").mkdir()
+    site.py(LINKED)
+    for name in LINKED_FILES:
+        site.settle(name)
+    forget_local(site)
+    return site
+
+
+@pytest.fixture(scope="module")
+def module_linked(module_both):
+    return make_linked(module_both)
+
+
+@pytest.fixture
+def linked(module_linked):
+    """What make_linked() makes, the same for many tests."""
+    yield module_linked
+    assert module_linked.server.running() and module_linked.server.starts == 1
+    assert [module_linked.versions(name) for name in LINKED_FILES] == [[1, 2, 3], [1, 2, 3, 4], [1, 2, 3, 4]]
+
+
+@pytest.fixture
+def own_linked(both):
+    """The same for one test."""
+    return make_linked(both)
 
 
 def test_links_and_virtual_datasets_lead_to_the_masters_time(linked):
@@ -205,8 +232,8 @@ def test_with_name_the_targets_lie_to_it_as_the_local_paths_do(linked):
     assert linked.run(script, config=config).ok().out.strip() == "1 1.0 1 1.0 1"
 
 
-def test_a_target_that_cannot_be_asked_for_is_an_error_not_fill_values(linked, h5py_version):
-    script = linked.script("""
+def test_a_target_that_cannot_be_asked_for_is_an_error_not_fill_values(own_linked, h5py_version):
+    script = own_linked.script("""
         f = h5py.File("master.h5", "r")
         v = f["v"]
         os.kill(int(sys.argv[1]), 9)
@@ -215,10 +242,10 @@ def test_a_target_that_cannot_be_asked_for_is_an_error_not_fill_values(linked, h
         except OSError as error:
             print(error)
     """)
-    pid = linked.server.pid
-    result = linked.run([*script, str(pid)], config=reader(linked, version="2", timeout="1s")).ok()
-    linked.server.close()
-    linked.server.start()
+    pid = own_linked.server.pid
+    result = own_linked.run([*script, str(pid)], config=reader(own_linked, version="2", timeout="1s")).ok()
+    own_linked.server.close()
+    own_linked.server.start()
     if h5py_version == "3.12.1":  # HDF5 1.14.4 forgets why a source could not be opened, whatever the driver.
         assert result.out == "read -1.0\n"
     else:

@@ -14,7 +14,7 @@ from pathlib import Path
 from . import hdf5
 from .ceph import Ceph
 from .process import wait_until
-from .server import Server
+from .server import Server, close_together
 from .site import Site
 
 _SERVES = re.compile(r'serves the cell "([^"]*)", epoch (\d+)')
@@ -236,10 +236,8 @@ class Cluster:
         site.cli("verify", name).ok()
 
     def close(self) -> None:
-        for process in self.site.beside:
-            process.kill()
-        for server in self.servers:
-            server.close()
+        self.site.kill_programs()
+        close_together(self.servers)
         for front in [self.front, *self.relays]:
             front.close()
         self.site.close()

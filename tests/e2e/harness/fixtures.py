@@ -1,5 +1,7 @@
 """Fixtures of the tests of whole programs. A server per test, a hard limit per test, logs of what failed."""
 
+import contextlib
+
 import pytest
 
 from . import own_directory, paths
@@ -27,10 +29,14 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "site(**arguments): how the site's server is set up")
 
 
+def site_of(item) -> Site | None:
+    return next((item.funcargs[name] for name in ("bare_site", "module_site", "module_both") if name in item.funcargs), None)
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
-    if report.failed and (site := item.funcargs.get("bare_site") or item.funcargs.get("shared_site")) is not None:
+    if report.failed and (site := site_of(item)) is not None:
         try:
             report.sections.append(("h5mirrord's log", site.server.log_tail()))
             for process in site.beside:
@@ -45,11 +51,16 @@ def limit(request):
         yield
 
 
+def site_arguments(request) -> dict:
+    """Those of the mark `site` of a test, or of its module."""
+    marker = request.node.get_closest_marker("site")
+    return marker.kwargs if marker else {}
+
+
 @pytest.fixture
 def bare_site(request, tmp_path):
     """A site with a running server."""
-    marker = request.node.get_closest_marker("site")
-    site = Site(tmp_path, **(marker.kwargs if marker else {}))
+    site = Site(tmp_path, **site_arguments(request))
     try:
         site.server.start()
         yield site
@@ -69,9 +80,10 @@ def site(bare_site):
     check_bystander(bare_site)
 
 
-@pytest.fixture(scope="module")
-def module_site(tmp_path_factory):
-    site = Site(tmp_path_factory.mktemp("shared"))
+@contextlib.contextmanager
+def long_lived_site(directory, **arguments):
+    """A site with a history, as `site`, for many tests."""
+    site = Site(directory, **arguments)
     try:
         site.server.start()
         add_bystander(site)
@@ -79,6 +91,12 @@ def module_site(tmp_path_factory):
         check_bystander(site)
     finally:
         site.close()
+
+
+@pytest.fixture(scope="module")
+def module_site(request, tmp_path_factory):
+    with long_lived_site(tmp_path_factory.mktemp("shared"), **site_arguments(request)) as site:
+        yield site
 
 
 @pytest.fixture
@@ -116,6 +134,15 @@ def both(site, h5py_version):
     """The site with either h5py: HDF5 1.14.4, then 2.0.0."""
     site.python = paths.venv_python(h5py_version)
     return site
+
+
+@pytest.fixture(scope="module", params=H5PY_VERSIONS)
+def module_both(request, tmp_path_factory):
+    """As `both`, one with either h5py, for those tests of a module that only read what it has."""
+    if not paths.venv_python(request.param).exists():
+        pytest.skip(f"no environment with h5py {request.param}; ./dev setup makes it")
+    with long_lived_site(tmp_path_factory.mktemp("shared"), h5py=request.param, **site_arguments(request)) as site:
+        yield site
 
 
 @pytest.fixture

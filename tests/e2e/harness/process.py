@@ -128,11 +128,18 @@ def run(command, directory: Path, *, timeout=120.0, env=None, cwd=None, name="pr
 
 
 def wait_until(true, what: str, timeout: float = 60, every: float = 0.02) -> None:
-    """Polls `true()`; fails with `what` after `timeout` seconds."""
-    deadline = time.monotonic() + timeout
+    """Polls `true()`; fails with `what` after `timeout` seconds.
+
+    A look that takes longer than `every`, as one that runs a program does, is followed by a pause of its own length: else
+    looks would take a core from those that are waited for.
+    """
+    begun = time.monotonic()
+    deadline = begun + timeout
     while not true():
-        assert time.monotonic() < deadline, f"not within {timeout} s: {what}"
-        time.sleep(every)
+        looked = time.monotonic()
+        assert looked < deadline, f"not within {timeout} s: {what}"
+        time.sleep(max(every, looked - begun))
+        begun = time.monotonic()
 
 
 def stands_still(pid: int) -> bool:

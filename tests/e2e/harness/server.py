@@ -93,11 +93,16 @@ class Server:
     def kill9(self) -> None:
         self.process.kill()
 
-    def close(self) -> None:
-        """Ends it whatever its state."""
+    def ask_to_end(self) -> None:
+        """SIGTERM, whatever its state; does not wait."""
         if self.process is not None:
             self.process.signal(signal.SIGCONT)
             self.process.signal(signal.SIGTERM)
+
+    def close(self) -> None:
+        """Ends it whatever its state."""
+        self.ask_to_end()
+        if self.process is not None:
             deadline = time.monotonic() + 20
             while self.process.running() and time.monotonic() < deadline:
                 time.sleep(0.02)
@@ -118,6 +123,14 @@ class Server:
 
     def log_tail(self, lines: int = 40) -> str:
         return "\n".join(self.log().splitlines()[-lines:])
+
+
+def close_together(servers) -> None:
+    """Ends servers of one cluster. One after the other, each would first take the cells of the one before."""
+    for server in servers:
+        server.ask_to_end()
+    for server in servers:
+        server.close()
 
 
 def _toml(value) -> str:

@@ -201,9 +201,13 @@ class Site:
             assert hdf5.digest(exported) == digest, f"{name}@{version} has changed"
             exported.unlink()
 
-    def close(self) -> None:
+    def kill_programs(self) -> None:
+        """Those that start() has started and that still run."""
         for process in self.beside:
             process.kill()
+
+    def close(self) -> None:
+        self.kill_programs()
         self.server.close()
         shutil.rmtree(self.directory / "export", ignore_errors=True)
 
