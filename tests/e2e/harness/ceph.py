@@ -1,7 +1,9 @@
 """A Ceph of one machine for a test: monitor, OSDs, MDSs; see tests/ceph/cluster."""
 
 import contextlib
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -49,6 +51,18 @@ class Ceph:
     def launch(self, daemon: str) -> None:
         """Starts one again that was killed."""
         self._do("launch", daemon)
+
+    def active_mds(self) -> str:
+        """The name of one that serves files."""
+        return re.search(r"=(\w+)=up:active", self.ask("mds", "stat"))[1]
+
+    def is_whole(self) -> bool:
+        """All OSDs are up and have all objects, an MDS serves files, and the others stand by."""
+        status = json.loads(self.ask("status", "--format", "json"))
+        mds, osds = status["fsmap"], status["osdmap"]
+        states = {state["state_name"] for state in status["pgmap"]["pgs_by_state"]}
+        return (osds["num_up_osds"] == osds["num_osds"] and states == {"active+clean"} and mds["up"] == mds["in"]
+                and mds["up:standby"] == int(self._env["H5M_CEPH_MDSS"]) - 1)
 
     def ask(self, *command) -> str:
         """What `ceph COMMAND` prints."""
