@@ -24,9 +24,15 @@ bool IsLost(const absl::Status& status) {
 }
 
 enum class Repeat {
-  kNever,  // the server that is lost may have done it
+  kNever,           // the server that is lost may have done it
+  kIfNobodyServes,  // the same, but it changes nothing where it comes too early
   kIfLost,
 };
+
+bool MayRepeat(Repeat repeat, const absl::Status& status) {
+  if (!IsLost(status)) return true;
+  return repeat == Repeat::kIfLost || (repeat == Repeat::kIfNobodyServes && IsNobodyServes(status));
+}
 
 // Without an id another server cannot tell a repeat from a second request.
 Repeat RepeatUnder(const std::string& request_id) {
@@ -338,7 +344,8 @@ class ClusterClient final : public Client {
 
   absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const v1::WaitForCutRequest& request,
                                                     absl::Duration timeout) override {
-    return Ask(request.name(), Repeat::kNever,
+    // It would wait for as long again, but not where no server has the file just now.
+    return Ask(request.name(), Repeat::kIfNobodyServes,
                [&](Client& server) { return server.WaitForCut(request, timeout); });
   }
 
@@ -427,7 +434,7 @@ class ClusterClient final : public Client {
       if (client.ok()) {
         auto result = call(**client);
         status = StatusOf(result);
-        if (status.ok() || (repeat == Repeat::kNever && IsLost(status))) {
+        if (status.ok() || !MayRepeat(repeat, status)) {
           walk.End(status);
           return result;
         }
