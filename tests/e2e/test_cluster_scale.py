@@ -186,7 +186,7 @@ def begin_with_file(directory, stack, seed: int) -> Life:
 
 def begin_on_ceph(directory, stack, seed: int) -> Life:
     machines = stack.enter_context(machines_around(3))
-    ceph = start_ceph(stack, address=machines.here, osds=3, copies=2, mdss=2, mds_grace_s=15, store="bluestore")
+    ceph = start_ceph(stack, address=machines.here, osds=3, copies=2, mdss=2, mds_grace_s=15)
     return begin(on_machines(machines, directory, stack, ceph=ceph), machines, seed)
 
 
@@ -210,7 +210,8 @@ def test_takeovers_by_the_hundred(tmp_path):
                others=[asdict(each) for each in done.others], failures=[asdict(each) for each in done.failures])
     describe_kinds(done.others)
     for failure in done.failures:
-        print(f"FAILED at loss {failure.step} of life {failure.seed}; to repeat: H5MIRROR_TEST_TAKEOVERS={failure.step} "
+        print(f"FAILED at loss {failure.step} of life {failure.seed}; to repeat: "
+              f"H5MIRROR_TEST_TAKEOVERS={max(failure.step, 1)} "
               f"H5MIRROR_TEST_TAKEOVERS_SEED={failure.seed} (losses: {' '.join(failure.losses)})\n{failure.error}")
     assert not done.failures, f"{len(done.failures)} of {done.lives} lives failed"
 

@@ -201,8 +201,9 @@ def describe_kinds(takeovers: list[Takeover]) -> None:
     for loss in sorted({each.loss for each in takeovers}):
         some = [each for each in takeovers if each.loss == loss]
         given_up = [each.given_up_s for each in some if each.given_up_s]
+        owned = [each.owned_s for each in some if each.owned_s]
         print(f"  {loss}: {len(some)}, " + (f"given up after {quantile(given_up, 0.5):.2f} s, " if given_up else "") +
-              f"cells open after {quantile([each.owned_s for each in some], 0.5):.2f} s, "
+              (f"cells open after {quantile(owned, 0.5):.2f} s, " if owned else "") +
               f"first ack {quantile([each.first_ack_s for each in some], 0.5):.2f} s (medians), "
               f"longest {max(each.first_ack_s for each in some):.2f} s, "
               f"all files acked after {max(each.all_acked_s for each in some):.2f} s")
