@@ -339,6 +339,7 @@ class ClusterClient final : public Client {
 
   absl::StatusOr<v1::WaitForCutResponse> WaitForCut(const v1::WaitForCutRequest& request,
                                                     absl::Duration timeout) override {
+    // The caller knows how long it would wait again.
     return Ask(request.name(), Repeat::kNever,
                [&](Client& server) { return server.WaitForCut(request, timeout); });
   }

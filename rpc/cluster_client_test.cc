@@ -71,6 +71,7 @@ class Node final : public v1::Versions::Service {
     return {grpc::StatusCode::UNAVAILABLE, "stopping"};
   }
 
+  std::atomic<int> early = 0;  // waits for cuts that come before it has the file
   std::atomic<int> calls = 0;
   std::atomic<int> changes = 0;
   std::atomic<bool> breaks = false;
@@ -87,6 +88,19 @@ class Node final : public v1::Versions::Service {
       response.mutable_snapshot()->set_cut(node_.port_);
       writer->Write(response);
       return {grpc::StatusCode::UNAVAILABLE, "the server ends it"};
+    }
+    grpc::Status WaitForCut(grpc::ServerContext* /*context*/,
+                            const v1::WaitForCutRequest* /*request*/,
+                            v1::WaitForCutResponse* response) override {
+      if (const grpc::Status status = node_.Answer(); !status.ok()) return status;
+      ++node_.calls;
+      if (node_.early > 0) {
+        --node_.early;
+        return ToGrpc(NobodyServesError("it is being taken over"));
+      }
+      if (node_.breaks) return {grpc::StatusCode::UNAVAILABLE, "broken"};
+      response->set_cut(7);
+      return grpc::Status::OK;
     }
 
    private:
@@ -252,6 +266,21 @@ TEST_F(ClusterClientTest, AChangeThatNobodyCouldMakeIsMadeLater) {
     EXPECT_EQ(a_.changes + b_.changes, before + 1);
     a_.SetNobodyServes(2);
   }
+}
+
+TEST_F(ClusterClientTest, AWaitBeginsAgainWhereItCameBeforeTheNextServer) {
+  a_.early = 2;
+  b_.Give(a_.address());
+  const auto client = Connect({a_.address(), b_.address()});
+  const auto answer = client->WaitForCut(v1::WaitForCutRequest(), absl::Seconds(5));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->cut(), 7);
+  const int calls = a_.calls;
+  EXPECT_GE(calls, 3);
+  a_.breaks = true;
+  EXPECT_TRUE(
+      absl::IsUnavailable(client->WaitForCut(v1::WaitForCutRequest(), absl::Seconds(5)).status()));
+  EXPECT_EQ(a_.calls, calls + 1) << "the caller knows how long it would wait again";
 }
 
 TEST_F(ClusterClientTest, BytesThatHaveComeDoNotComeAgain) {

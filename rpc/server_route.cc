@@ -44,7 +44,7 @@ bool ServerRoute::Follow(const ClientOptions& cluster, std::string_view address)
   if (!named.ok() || !MayGoTo(named->loopback, cluster)) return false;
   if (target_.empty()) named_ = address;
   ++redirects_;
-  was_redirected_ = true;
+  is_of_cluster_ = true;
   address_ = address;
   target_ = named->target;
   is_here_ = named->loopback;
@@ -65,7 +65,7 @@ std::optional<ServerRoute> ServerRoute::Another(const ClientOptions& cluster, si
   const std::string now = Apply(cluster).target;
   for (size_t i = 0; i < CountOf(cluster); ++i) {
     ServerRoute other((turn + i) % CountOf(cluster));
-    other.was_redirected_ = was_redirected_;
+    other.is_of_cluster_ = is_of_cluster_;
     if (other.Apply(cluster).target != now) return other;
   }
   return std::nullopt;
@@ -75,6 +75,8 @@ void ServerRoute::OnAnswer() {
   redirects_ = 0;
   lost_ = 0;
   lost_named_.clear();
+  refused_.clear();
+  away_.clear();
 }
 
 void ServerRoute::OnLost(const ClientOptions& cluster) {
@@ -86,7 +88,28 @@ void ServerRoute::OnLost(const ClientOptions& cluster) {
     return;
   }
   ++lost_;
+  if (!refused_.contains(index_)) away_.insert(index_);
   index_ = (index_ + 1) % CountOf(cluster);
+}
+
+void ServerRoute::OnNobodyServes(const ClientOptions& cluster) {
+  OnLost(cluster);
+  is_of_cluster_ = true;
+  refused_.clear();
+  away_.clear();
+}
+
+bool ServerRoute::OnRefused(const ClientOptions& cluster) {
+  redirects_ = 0;
+  target_.clear();
+  refused_.insert(index_);
+  away_.erase(index_);
+  index_ = (index_ + 1) % CountOf(cluster);
+  return refused_.size() + away_.size() < CountOf(cluster);
+}
+
+bool ServerRoute::HaveAllRefused(const ClientOptions& cluster) const {
+  return refused_.size() >= CountOf(cluster);
 }
 
 ClientOptions ServerRoute::Apply(ClientOptions cluster) const {

@@ -44,13 +44,21 @@ class ServerRoute {
   // The server is away, or hangs. After one that was named the user's are asked, any of which knows
   // the file's server; after one of the user's the next one.
   void OnLost(const ClientOptions& cluster);
+  // As OnLost(), and it is of a cluster: no server has the file just now, and one will.
+  void OnNobodyServes(const ClientOptions& cluster);
+  // It refuses the caller, or knows no such file: it may be of another cluster, or be set up badly.
+  // The next one of the user's is asked, as after a loss. False: each of them has refused the
+  // caller or was lost since one of them had an answer.
+  bool OnRefused(const ClientOptions& cluster);
+  // Each of the user's servers has refused the caller since one of them had an answer.
+  bool HaveAllRefused(const ClientOptions& cluster) const;
 
   // To another one of the user's servers than the one that is asked, round and round with `turn`.
   // Nullopt: there is none.
   std::optional<ServerRoute> Another(const ClientOptions& cluster, size_t turn) const;
   // The user has named several servers, or one that has named another one.
   bool IsOfCluster(const ClientOptions& cluster) const {
-    return was_redirected_ || !cluster.others.empty();
+    return is_of_cluster_ || !cluster.others.empty();
   }
 
   // The first of the user's servers is asked.
@@ -71,10 +79,13 @@ class ServerRoute {
   std::string target_;    // for gRPC; empty: none was
   bool is_here_ = false;  // it is on this machine
   int redirects_ = 0;
-  bool was_redirected_ = false;
-  std::string named_;       // the first one that one of the user's servers has named
-  std::string lost_named_;  // the same, of those that led to a loss
-  size_t passed_ = 0;       // of the user's servers, which have named it again
+  bool is_of_cluster_ = false;  // a server has said so
+  std::string named_;           // the first one that one of the user's servers has named
+  std::string lost_named_;      // the same, of those that led to a loss
+  size_t passed_ = 0;           // of the user's servers, which have named it again
+  // Those of the user's that have refused the caller, and that were lost, since an answer.
+  std::set<size_t> refused_;
+  std::set<size_t> away_;
 };
 
 // What a client knows of its clusters from earlier calls. Not thread-safe.

@@ -107,6 +107,43 @@ TEST(ServerRouteTest, ACredentialThatComesLaterStaysAway) {
   EXPECT_EQ(route.Apply(server).target, "dns:///front:7447");
 }
 
+TEST(ServerRouteTest, ARefusalCountsWhereAllHaveRefusedOrAreAway) {
+  ServerRoute route;
+  EXPECT_TRUE(route.OnRefused(Three()));
+  EXPECT_EQ(route.Apply(Three()).server, "b:2");
+  route.OnLost(Three());
+  EXPECT_EQ(route.Apply(Three()).server, "c:3");
+  EXPECT_FALSE(route.OnRefused(Three()));
+  EXPECT_FALSE(route.HaveAllRefused(Three())) << "b may come back";
+  EXPECT_FALSE(route.OnRefused(Three()));
+  EXPECT_FALSE(route.OnRefused(Three()));
+  EXPECT_TRUE(route.HaveAllRefused(Three()));
+  route.OnAnswer();
+  EXPECT_FALSE(route.HaveAllRefused(Three()));
+  EXPECT_TRUE(route.OnRefused(Three()));
+}
+
+TEST(ServerRouteTest, TheRefusalOfAServerThatWasNamedIsThatOfTheOneThatNamedIt) {
+  ServerRoute route;
+  ASSERT_TRUE(route.Follow(Three(), "d:4"));
+  EXPECT_TRUE(route.OnRefused(Three()));
+  EXPECT_EQ(route.Apply(Three()).server, "b:2");
+  EXPECT_FALSE(ServerRoute().OnRefused(Configured())) << "there is no other one";
+}
+
+TEST(ServerRouteTest, WhereOneHasTheFileSoonNoRefusalCounts) {
+  ServerRoute route;
+  EXPECT_TRUE(route.OnRefused(Three()));
+  EXPECT_TRUE(route.OnRefused(Three()));
+  route.OnNobodyServes(Three());
+  EXPECT_TRUE(route.OnRefused(Three()));
+  EXPECT_TRUE(route.OnRefused(Three()));
+  ServerRoute alone;
+  EXPECT_FALSE(alone.IsOfCluster(Configured()));
+  alone.OnNobodyServes(Configured());
+  EXPECT_TRUE(alone.IsOfCluster(Configured()));
+}
+
 TEST(ServerRouteTest, AfterOneOfTheListTheNextIsAsked) {
   ServerRoute route;
   for (const char* server : {"a:1", "b:2", "c:3", "a:1"}) {

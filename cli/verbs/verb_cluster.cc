@@ -99,6 +99,7 @@ Json ToJson(const View& view, const std::vector<std::string>& problems) {
     servers.push_back(
         {{"id", server.id()},
          {"address", server.address()},
+         {"http", server.http().empty() ? Json(nullptr) : Json(server.http())},
          {"state", WordOf(server.state())},
          {"version", server.version().empty() ? Json(nullptr) : Json(server.version())},
          {"epoch", server.epoch()},
@@ -130,14 +131,16 @@ void PrintTables(Context& context, const View& view) {
                  {"CELLS", Align::kRight},
                  {"BEAT", Align::kRight},
                  {"VERSION", Align::kLeft, Narrow::kLeaveOut},
-                 {"ADDRESS", Align::kLeft, Narrow::kClip}});
+                 {"ADDRESS", Align::kLeft, Narrow::kClip},
+                 {"HTTP", Align::kLeft, Narrow::kLeaveOut}});
   for (const v1::ClusterServer& server : view.servers()) {
     servers.AddRow(
         {server.id(), WordOf(server.state()), StrCat(counts[server.id()]),
          server.has_beat_age_ms()
              ? absl::StrFormat("%.1f s", static_cast<double>(server.beat_age_ms()) / 1000)
              : "-",
-         server.version().empty() ? "-" : server.version(), server.address()});
+         server.version().empty() ? "-" : server.version(), server.address(),
+         server.http().empty() ? "-" : server.http()});
   }
   context.Print(servers);
   Table cells({{"CELL", Align::kLeft, Narrow::kClip},

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "base/human.h"
 #include "base/status_macros.h"
+#include "client_vfd/session/call_ends.h"
 #include "client_vfd/session/engine.h"
 #include "client_vfd/session/token_reader.h"
 #include "grpcpp/completion_queue.h"
@@ -55,17 +56,6 @@ absl::Duration AnswerTimeout(uint64_t bytes, absl::Duration took, absl::Duration
 }
 
 absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
-
-bool IsAway(const absl::Status& status) {
-  if (absl::IsDeadlineExceeded(status)) return true;
-  return absl::IsUnavailable(status) && !rpc::ElsewhereOf(status).has_value();
-}
-
-// The connection broke, or the server has all of its threads at work for others just now.
-bool IsPassing(const absl::Status& status) {
-  if (rpc::ElsewhereOf(status).has_value()) return false;
-  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
-}
 
 }  // namespace
 
@@ -360,7 +350,10 @@ absl::Status ReaderCalls::RunAtServers(const Target& target, Attempt attempt) {
                 .has_others = walk.has_others(),
                 .turn = visited.insert(server.target).second ? Turn::kFirst : Turn::kLater};
     absl::Time late = now + timeout;
-    const absl::Status status = RunAt(std::move(visit), &late, attempt);
+    const uint64_t forks = ForksBegun();
+    absl::Status status = RunAt(std::move(visit), &late, attempt);
+    // This process cancels calls before a fork only.
+    if (walk.has_others() && ForksBegun() == forks) status = AsLostServer(std::move(status));
     deadline = std::max(deadline, late);
     walk.Extend(deadline);
     {

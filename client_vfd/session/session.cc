@@ -279,10 +279,10 @@ void Session::GoBehind(const std::string& why, bool quiet) {
          heard == Audience::kUser);
 }
 
-void Session::CutOff(const std::string& why) {
+void Session::CutOff(const std::string& why, Retry retry) {
   route_.OnLost(config_.server);  // It may have been given up meanwhile.
   link_.Cancel();
-  LoseStream(why, Retry::kNever);
+  LoseStream(why, retry);
   host_.Wake(this);
 }
 

@@ -61,6 +61,7 @@
 //   MirrorBase                 what the changes come on top of, and whose they are
 //   Link                       the streams, one after the other, and when to try again
 //   OwnerSearch, ServerRounds  when other servers of a cluster are asked for the file's
+//   LackingOwner               whether one is believed that is to make the file
 //   ProgramClock, StreamClock  how long a call waits; when a stream is given up
 //   Standing, ProgressReport   what the program is told; what the server is told
 //   Closing, OutsideCut        how far the file is closed; what was changed without the driver
@@ -108,6 +109,7 @@
 #include "client_vfd/session/state/cut_queue.h"
 #include "client_vfd/session/state/cut_tickets.h"
 #include "client_vfd/session/state/group_progress.h"
+#include "client_vfd/session/state/lacking_owner.h"
 #include "client_vfd/session/state/lifetime.h"
 #include "client_vfd/session/state/link.h"
 #include "client_vfd/session/state/metadata_pages.h"
@@ -335,11 +337,20 @@ class Session final : public std::enable_shared_from_this<Session>,
   enum class Retry {
     kNever,     // only at the program's next barrier
     kFinalCut,  // also by itself, for the last cut of a closed file
-    kAtOnce     // the server is there, and the next claim is another
+    kTakeover,  // the same, for as long as AwaitsTakeover()
+    kAtOnce     // the same, and at once: the server is there, and the next claim is another
   };
+  Retry RetryAfter(const absl::Status& status) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool LeavesItToFollower() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool TakeFinalAttempt() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool TakeFinalAttempt(Retry retry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The file is closed, and another server of the cluster may take its cell over in time.
+  bool AwaitsTakeover() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseEnded(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The stream has ended with `status`, a refusal. True: another server of the list is asked, or
+  // will be, as the one that was asked may be of another cluster.
+  bool AskOthersFirst(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The server has ended the stream with kUnavailable.
+  void LeaveServer(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes the next attempt wait for a token, for room, or for a new connection, as `status` asks.
   void NoteFailure(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The stream has ended with `status`. True: another server of the cluster serves the file, and
@@ -357,13 +368,16 @@ class Session final : public std::enable_shared_from_this<Session>,
   rpc::ClientOptions ClusterNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of these the one that is asked, or the one that has the file.
   rpc::ClientOptions ServerNow() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The stream has ended with `status`: the next one begins when it is the turn of the next server.
-  void HurryToOthers(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The stream has ended: the next one begins when it is the turn of the next server.
+  void HurryToOthers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   OwnerSearch::Wait WaitsFor() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SearchServer(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnServerTold(uint64_t number, const ServerAnswer& answer) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether the server of the answer serves this session's file, or would make it.
+  // Whether the server of the answer serves this session's file.
   bool Serves(const ServerAnswer& answer) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayBeNew() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  OwnerSearch::Told HearOfLacking(const std::string& server, OwnerSearch::Told told)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Of the answer of `asked_route_`; moves to that server where it serves the file.
   OwnerSearch::Told WeighAnswer(const ServerAnswer& answer) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The stream is given up, and the next one begins there at once.
@@ -429,7 +443,8 @@ class Session final : public std::enable_shared_from_this<Session>,
   // `quiet`: the next attempt comes at once, and the user need not know yet.
   void GoBehind(const std::string& why, bool quiet) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TimeOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CutOff(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CutOff(const std::string& why, Retry retry = Retry::kNever)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Notify(const char* event, const std::string& detail, bool to_user)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CopyOut(Extent extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -470,6 +485,8 @@ class Session final : public std::enable_shared_from_this<Session>,
   rpc::ServerRoute route_ ABSL_GUARDED_BY(mutex_);  // to the server of the cluster
   OwnerSearch search_ ABSL_GUARDED_BY(mutex_);
   std::optional<rpc::ServerRoute> asked_route_ ABSL_GUARDED_BY(mutex_);  // of its next question
+  LackingOwner lacking_ ABSL_GUARDED_BY(mutex_);                         // by those questions
+  rpc::ServerRoute lacking_route_ ABSL_GUARDED_BY(mutex_);               // to that one
   ServerRounds rounds_ ABSL_GUARDED_BY(mutex_);
   int calls_waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // of the program, in Await()
   // Before the next attempt of a session that was never open.

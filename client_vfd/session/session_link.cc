@@ -6,23 +6,17 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/remote_origin.h"
-#include "base/server_list.h"
 #include "base/strings.h"
 #include "client_vfd/session/identity.h"
 #include "client_vfd/session/session.h"
 #include "rpc/channel.h"
-#include "rpc/elsewhere.h"
 #include "rpc/frame_codec.h"
-#include "rpc/munge_token.h"
 #include "rpc/tls_mismatch.h"
 
 namespace h5mirror::vfd {
 namespace {
-
-const absl::Duration kRestartPatience = Link::kFinalAttemptsMax * Link::kFinalRetryEvery;
 
 v1::Intent IntentOf(Claim claim) {
   switch (claim) {
@@ -38,28 +32,6 @@ v1::Intent IntentOf(Claim claim) {
       break;
   }
   return v1::INTENT_UPLOAD;
-}
-
-// Errors that asking again does not change.
-bool IsRefusal(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kInvalidArgument:
-    case absl::StatusCode::kUnauthenticated:
-    case absl::StatusCode::kPermissionDenied:
-    case absl::StatusCode::kNotFound:  // no right at all to that name
-    case absl::StatusCode::kFailedPrecondition:
-    case absl::StatusCode::kUnimplemented:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// A server that was there has given the connection up before it saw this stream: it stops, or has
-// too little memory for a connection on which nothing happens. The next attempt gets another.
-bool IsSentAway(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kUnavailable &&
-         absl::StrContains(status.message(), "GOAWAY");
 }
 
 // It is asked on the engine's thread, at most once a minute for all sessions, and answers within a
@@ -160,6 +132,7 @@ void Session::StartStream() {
   parts_.Begin();
   search_.Begin();
   asked_route_.reset();
+  lacking_.OnOtherwise();
   outbox_.Forget();
   outbox_.Push(OpenMessage(claim, stream), Outbox::Kind::kData);
   TakeNewToken();
@@ -325,99 +298,13 @@ void Session::OnEnded(const absl::Status& status) {
   }
   if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) return;
   if (link_.answer() == Link::Answer::kUnknownFile) return BeginAsNewFile();
-  if (FollowElsewhere(status)) return;
+  if (FollowElsewhere(status) || AskOthersFirst(status)) return;
   const auto mismatch = link_.ever_opened() ? std::nullopt : TlsInTheWay(ServerNow(), status);
   if (mismatch) {
     link_.Refuse();
     return LoseStream(*mismatch, Retry::kNever);
   }
   if (!TryFirstAgain(status)) LoseEnded(status);
-}
-
-void Session::LoseEnded(const absl::Status& status) {
-  switch (link_.answer()) {
-    case Link::Answer::kLostBase:
-      return LoseStream("the server has lost the newest cut", Retry::kAtOnce);
-    case Link::Answer::kBusy:  // It may be closing just now.
-      return LoseStream(absl::StrCat("another writer holds it: ", link_.holder()),
-                        Retry::kFinalCut);
-    case Link::Answer::kUnknownFile:
-    case Link::Answer::kNone:
-      break;
-  }
-  if (!absl::IsResourceExhausted(status)) link_.OnNotFull();
-  if (absl::IsUnauthenticated(status) && TakeNewToken()) {
-    return LoseStream("the token has expired, and another one is there", Retry::kAtOnce);
-  }
-  NoteFailure(status);
-  // The server was there just now, maybe for the session that this one followed.
-  const bool just_lost =
-      base_.inherited_from() > 0 && host_.Now() - standing_.behind_since() < kRestartPatience;
-  const bool was_there =
-      link_.ever_opened() || base_.follows_cut() || just_lost || IsSentAway(status);
-  LoseStream(status.message().empty() ? "the stream ended" : std::string(status.message()),
-             was_there ? Retry::kFinalCut : Retry::kNever);
-  if (absl::IsUnavailable(status) && !tickets_.sealed()) HurryToOthers(status);
-}
-
-bool Session::FollowElsewhere(const absl::Status& status) {
-  const auto elsewhere = rpc::ElsewhereOf(status);
-  if (!elsewhere.has_value()) return false;
-  const rpc::ClientOptions server = ClusterNow();
-  if (!route_.PassBy(server, elsewhere->address) && !route_.Follow(server, elsewhere->address)) {
-    return false;
-  }
-  Notify("redirected", absl::StrCat(config_.real_path, ": ", status.message()), false);
-  if (!link_.ever_opened() && standing_.is_connecting() && queue_.TakeBack()) {
-    link_.RetryAt(host_.Now());
-    host_.Wake(this);
-  } else {
-    LoseStream(std::string(status.message()), Retry::kAtOnce);
-  }
-  return true;
-}
-
-void Session::NoteFailure(const absl::Status& status) {
-  if (IsRefusal(status) && !AwaitsCredential(status)) {
-    link_.Refuse();
-    waits_for_token_ = absl::IsUnauthenticated(status);
-    if (waits_for_token_) host_.ReadTokenSoon(config_.server);
-  } else if (absl::IsResourceExhausted(status)) {
-    link_.OnFull();
-  } else if (status.code() == absl::StatusCode::kUnavailable) {
-    if (!rpc::IsNobodyServes(status)) host_.DropChannel(ServerNow());
-    route_.OnLost(config_.server);
-  }
-}
-
-// A server that has restarted knows no credential of munge that its munged has decoded before, so a
-// new one is made. False: that one was refused too, or it is a matter of something else.
-bool Session::AwaitsCredential(const absl::Status& status) {
-  const bool may_be_old = absl::IsUnauthenticated(status) && link_.ever_opened() &&
-                          rpc::IsMungeSource(config_.server.token_source);
-  if (!may_be_old) return false;
-  const std::string newest = host_.NewestToken(config_.server);
-  if (!refused_credential_.has_value()) refused_credential_ = newest;
-  if (*refused_credential_ != newest) return false;
-  host_.ReadTokenSoon(config_.server);
-  return true;
-}
-
-bool Session::TakeNewToken() {
-  std::string newest = host_.NewestToken(config_.server);
-  if (newest == token_) return false;
-  // A credential of munge goes with each call of a connection, which other sessions share.
-  if (!rpc::IsMungeSource(config_.server.token_source)) host_.DropChannel(ServerNow());
-  token_ = std::move(newest);
-  return true;
-}
-
-// As after an outage: what the program has flushed since goes with a cut of its own.
-void Session::GoOnWithToken() {
-  waits_for_token_ = false;
-  if (life_.done()) return;
-  link_.TryAgain();
-  if (LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
 }
 
 // The server knows no file that was renamed, or that has moved to it: this one is new there.
@@ -427,30 +314,6 @@ void Session::BeginAsNewFile() {
   BeginAgain();
   link_.RetryAt(host_.Now());
   host_.Wake(this);
-}
-
-// A connection that fails before a barrier was sent on it, as a TLS handshake on a machine under
-// load may, costs no more than another attempt.
-bool Session::TryFirstAgain(const absl::Status& status) {
-  const bool is_of_list = route_.is_configured();
-  const bool has_more = route_.HasUntried(config_.server);
-  // Nobody listens: that is an answer, unless another server of the cluster may have one.
-  const bool refused = !has_more && (absl::StrContains(status.message(), "Connection refused") ||
-                                     absl::StrContains(status.message(), "No such file"));
-  if (link_.ever_opened() || link_.answer() == Link::Answer::kBusy || refused ||
-      status.code() != absl::StatusCode::kUnavailable || !standing_.is_connecting() ||
-      host_.Now() - program_clock_.begin_time() > config_.timeout - Link::kRetryEvery ||
-      !queue_.TakeBack()) {
-    return false;
-  }
-  if (!rpc::IsNobodyServes(status)) host_.DropChannel(ServerNow());
-  route_.OnLost(config_.server);  // It may be that server which is gone.
-  // The list still names a server that is lost, for a while.
-  const bool at_once = is_of_list && has_more;
-  link_.RetryAt(host_.Now() + (at_once ? absl::ZeroDuration() : first_retry_));
-  if (!at_once) first_retry_ = std::min(2 * first_retry_, Link::kRetryEvery);
-  Notify("retry", absl::StrCat(config_.real_path, ": ", status.message(), "; trying again"), false);
-  return true;
 }
 
 void Session::LoseStream(const std::string& why, Retry retry) {
@@ -467,7 +330,7 @@ void Session::LoseStream(const std::string& why, Retry retry) {
     return;
   }
   const bool anothers = IsAnothersFile();
-  const bool again = retry != Retry::kNever && !anothers && TakeFinalAttempt();
+  const bool again = !anothers && TakeFinalAttempt(retry);
   const bool at_once = retry == Retry::kAtOnce && (again || !tickets_.sealed());
   GoBehind(why, again || at_once || anothers);
   if (at_once) {
@@ -488,14 +351,11 @@ bool Session::LeavesItToFollower() const {
   return life_.released() && tickets_.sealed() && life_.has_follower() && !link_.is_refused();
 }
 
-// What the program has closed is tried again, now and then.
-bool Session::TakeFinalAttempt() {
-  return tickets_.sealed() && !link_.is_refused() && link_.TakeFinalAttempt() && FileIsAsClosed();
-}
-
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  const bool may_come_back = link_.ever_opened() || link_.is_full();
+  // A file that is opened while its cell has no server has one soon.
+  const bool may_come_back =
+      link_.ever_opened() || link_.is_full() || route_.IsOfCluster(config_.server);
   return watch_.is_at_cut() && !life_.released() && may_come_back && !tickets_.sealed() &&
          !link_.is_refused() && (!queue_.open_changes().empty() || group_.LacksNewest());
 }
@@ -556,7 +416,8 @@ void Session::GiveUpHung(absl::Time now) {
   } else {
     return;
   }
-  CutOff(absl::StrCat("no answer within ", absl::FormatDuration(stream_clock_.HungAfter())));
+  CutOff(absl::StrCat("no answer within ", absl::FormatDuration(stream_clock_.HungAfter())),
+         AwaitsTakeover() ? Retry::kTakeover : Retry::kNever);
 }
 
 // The next session of the file had time to take over, and has not.

@@ -71,7 +71,8 @@ void Session::TimeOut() {
   const bool may_linger =
       link_.is_open() && !program_clock_.rides_out() && stream_clock_.MayGoOn(host_.Now(), since);
   if (!may_linger) {
-    return CutOff(absl::StrCat("no answer within ", absl::FormatDuration(waited)));
+    return CutOff(absl::StrCat("no answer within ", absl::FormatDuration(waited)),
+                  AwaitsTakeover() ? Retry::kTakeover : Retry::kNever);
   }
   stream_clock_.OweSince(since);
 }

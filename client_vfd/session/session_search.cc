@@ -3,6 +3,7 @@
 // file. So a slow server keeps its sessions, and no cut is sent to two servers at once.
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client_vfd/session/session.h"
@@ -42,10 +43,9 @@ rpc::ClientOptions Session::ClusterNow() const {
 rpc::ClientOptions Session::ServerNow() const { return route_.Apply(ClusterNow()); }
 
 // A lost server has a successor within seconds, at which others wait, too.
-void Session::HurryToOthers(const absl::Status& status) {
+void Session::HurryToOthers() {
   const rpc::ClientOptions cluster = ClusterNow();
-  const bool is_of_cluster = route_.IsOfCluster(cluster) || rpc::IsNobodyServes(status);
-  if (!is_of_cluster || !link_.is_none()) return;
+  if (!route_.IsOfCluster(cluster) || !link_.is_none()) return;
   const absl::Time now = host_.Now();
   const absl::Time next = rounds_.Next(cluster.others.size() + 1, now);
   link_.RetryAt(next);
@@ -83,15 +83,11 @@ void Session::OnServerTold(uint64_t number, const ServerAnswer& answer) {
   if (!search_.Take(number) || WaitsFor() == OwnerSearch::Wait::kNothing) return;
   const Told told = WeighAnswer(answer);
   search_.OnTold(told, host_.Now());
-  if (told != Told::kOther) asked_route_.reset();
+  if (told != Told::kOther) asked_route_.reset();  // The next one of the list is asked next.
 }
 
-// A server of another cluster has no such file either, or another one of that name: an open stream
-// is not left for it.
+// A server of another cluster has another file of that name: an open stream is not left for it.
 bool Session::Serves(const ServerAnswer& answer) const {
-  if (rpc::IsOwnerLacksIt(answer.status)) {
-    return base_.base_cut() <= 0 && tickets_.durable_seq() == 0;  // It cannot have lost it.
-  }
   if (!answer.status.ok()) return false;
   const Bytes16& mine = record_.value().file_id;
   const bool is_known = link_.is_open() && mine != Bytes16{} && !answer.file_id.empty();
@@ -103,20 +99,52 @@ OwnerSearch::Told Session::WeighAnswer(const ServerAnswer& answer) {
   const rpc::ClientOptions asked = asked_route_->Apply(cluster);
   if (const auto elsewhere = rpc::ElsewhereOf(answer.status)) {
     if (!asked_route_->Follow(cluster, elsewhere->address)) return Told::kNobody;
-    return asked_route_->Apply(cluster).target == stream_target_ ? Told::kSame : Told::kOther;
+    const std::string named = asked_route_->Apply(cluster).target;
+    if (named == lacking_.server()) return HearOfLacking(asked.target, Told::kOther);
+    lacking_.OnOtherwise();
+    return named == stream_target_ ? Told::kSame : Told::kOther;
+  }
+  if (rpc::IsOwnerLacksIt(answer.status) && MayBeNew()) {
+    lacking_.OnLacks(asked.target);
+    if (!lacking_.server().empty()) lacking_route_ = *asked_route_;
+    return HearOfLacking(asked.target, Told::kNobody);
   }
   if (!Serves(answer)) {
     const Told told = ToldBy(answer.status);
     // After the deadline of a question the connection may still be on its way: gRPC gives it up by
     // itself, and says so then.
     if (told == Told::kSilent && absl::IsUnavailable(answer.status)) host_.DropChannel(asked);
+    if (told != Told::kNobody) return HearOfLacking(asked.target, told);
+    lacking_.OnOtherwise();
     return told;
   }
   // It has two names, or two networks: it is the stream's own server.
   const bool is_peer = !answer.peer.empty() && answer.peer == outbox_.peer();
   const bool has_stream = answer.lease_token != 0 && answer.lease_token == parts_.token();
-  if (is_peer || has_stream) return Told::kSame;
+  if (is_peer || has_stream) {
+    lacking_.OnOtherwise();
+    return Told::kSame;
+  }
   MoveTo(*asked_route_);
+  return Told::kNobody;
+}
+
+// Nothing of it was durable: its next owner need not have it.
+bool Session::MayBeNew() const { return base_.base_cut() <= 0 && tickets_.durable_seq() == 0; }
+
+// `server` says nothing against the one that lacks the file. Where all say so, the stream moves
+// there. `told`: what it has told, if no server lacks the file.
+OwnerSearch::Told Session::HearOfLacking(const std::string& server, Told told) {
+  if (lacking_.server().empty()) return told;
+  lacking_.OnNothing(server);
+  const rpc::ClientOptions cluster = ClusterNow();
+  std::vector<std::string> others;
+  for (size_t i = 0; i <= cluster.others.size(); ++i) {
+    others.push_back(rpc::ServerRoute(i).Apply(cluster).target);
+  }
+  std::erase(others, stream_target_);
+  if (!lacking_.IsBelieved(others)) return Told::kLacks;
+  MoveTo(lacking_route_);
   return Told::kNobody;
 }
 

@@ -1,17 +1,14 @@
 // Where a session's stream goes when its server is silent, by the answers of other servers.
-#include <algorithm>
-#include <atomic>
-#include <deque>
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "client_vfd/session/session.h"
+#include "client_vfd/session/testing/fake_host.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "rpc/channel.h"
 #include "rpc/elsewhere.h"
 
 namespace h5mirror::vfd {
@@ -23,107 +20,7 @@ using ::testing::IsEmpty;
 constexpr char kA[] = "dns:///node-a:7447";
 constexpr char kB[] = "dns:///node-b:7447";
 constexpr char kC[] = "dns:///node-c:7447";
-constexpr uint64_t kLease = 7;
 constexpr absl::Duration kTimer = absl::Milliseconds(100);
-const Bytes16 kFileId = {1, 2, 3};
-
-struct Question {
-  std::string target;
-  std::function<void(const ServerAnswer&)> answered;
-};
-
-// Takes each message, and says so when it is told to.
-class FakeStream final : public Stream {
- public:
-  FakeStream(std::string target, StreamOwner* owner) : target(std::move(target)), owner(owner) {}
-  void Write(const grpc::ByteBuffer& /*message*/, Last /*last*/) override { is_writing = true; }
-  void HalfClose() override {}
-  void Cancel() override { is_cancelled = true; }
-  void Abandon() override { owner = nullptr; }
-  std::string Peer() const override { return peer; }
-
-  // The server takes all that is ready.
-  void Drain() {
-    do {
-      is_writing = false;
-      owner->OnWritable();
-    } while (is_writing);
-  }
-  void Open() {
-    v1::MirrorFileResponse response;
-    v1::SessionOpened& opened = *response.mutable_opened();
-    opened.set_relation(v1::RELATION_NEW);
-    opened.set_token(kLease);
-    opened.set_file_id(ToByteString(kFileId));
-    owner->OnResponse(response);
-  }
-  void AckDurable(uint64_t seq) {
-    v1::MirrorFileResponse response;
-    response.mutable_cut_durable()->set_seq(seq);
-    response.mutable_cut_durable()->set_cut(static_cast<int64_t>(seq));
-    owner->OnResponse(response);
-  }
-
-  const std::string target;
-  StreamOwner* owner;
-  std::string peer;
-  bool is_writing = false;
-  bool is_cancelled = false;
-};
-
-class FakeReader final : public FileReader {
- public:
-  absl::Status Read(Extent extent, char* out) const override {
-    std::fill_n(out, extent.length, 'x');
-    return absl::OkStatus();
-  }
-  absl::StatusOr<FileStat> Stat() const override { return FileStat(); }
-  std::vector<Extent> DataExtents() const override { return {}; }
-};
-
-class FakeHost final : public SessionHost {
- public:
-  absl::Time Now() override { return now; }
-  absl::Time TimeOfDay() override { return now; }
-  Bytes16 RandomId() override { return {}; }  // Of no jitter.
-  void Await(absl::Mutex& /*mutex*/, absl::FunctionRef<bool()> /*condition*/,
-             absl::Time deadline) override {
-    now = std::max(now, deadline);
-  }
-  void Add(std::shared_ptr<Session> session) override { kept = std::move(session); }
-  void Wake(Session* /*session*/) override {}
-  std::shared_ptr<Session> Predecessor(const Session& /*session*/) override { return nullptr; }
-  void WakeSuccessors(const Session& /*ended*/) override {}
-  // It keeps its buffers for as long as the process lives.
-  FramePool& pool() override {
-    static auto* const pool = new FramePool(rpc::kMaxFrameBytes, 4, [] {});
-    return *pool;
-  }
-  std::atomic<int64_t>& saved_bytes(const std::string& /*server*/) override { return saved_bytes_; }
-  bool Suspect(const std::string& /*server*/) override { return false; }
-  void SetSuspect(const std::string& /*server*/, bool /*suspect*/) override {}
-  Stream* StartStream(const rpc::ClientOptions& options, StreamOwner* owner) override {
-    return &streams.emplace_back(options.target, owner);
-  }
-  void DropChannel(const rpc::ClientOptions& options) override {
-    dropped.push_back(options.target);
-  }
-  void AskServer(const rpc::ClientOptions& options, const std::string& /*name*/,
-                 absl::Duration /*timeout*/,
-                 std::function<void(const ServerAnswer&)> answered) override {
-    questions.push_back({options.target, std::move(answered)});
-  }
-
-  absl::Time now = absl::FromUnixSeconds(1'000'000);
-  std::shared_ptr<Session> kept;
-  std::deque<FakeStream> streams;
-  std::deque<Question> questions;
-  std::vector<std::string> dropped;
-
- private:
-  std::atomic<int64_t> saved_bytes_{0};
-};
-
 class SessionSearchTest : public ::testing::Test {
  protected:
   SessionSearchTest() {
@@ -170,6 +67,16 @@ class SessionSearchTest : public ::testing::Test {
     session_->Pump();
     return question.target;
   }
+  // Answers questions so, until the stream moves or many were asked.
+  void AnswerBy(const std::map<std::string, ServerAnswer>& answers) {
+    constexpr int kQuestions = 12;
+    const size_t streams = host_.streams.size();
+    for (int i = 0; i < kQuestions && host_.streams.size() == streams; ++i) {
+      for (int ticks = 0; host_.questions.empty() && ticks < 100; ++ticks) Pass();
+      ASSERT_FALSE(host_.questions.empty());
+      AnswerNext(answers.at(host_.questions.front().target));
+    }
+  }
   std::vector<std::string> Targets() const {
     std::vector<std::string> targets;
     for (const FakeStream& stream : host_.streams) targets.push_back(stream.target);
@@ -196,7 +103,7 @@ ServerAnswer OwnerLacks() {
 
 TEST_F(SessionSearchTest, AnOpenStreamMovesToTheServerThatHasTheFile) {
   Owe();
-  const std::string asked = AnswerNext(Has(kFileId));
+  const std::string asked = AnswerNext(Has(kFakeFileId));
   EXPECT_NE(asked, kA);
   EXPECT_THAT(Targets(), ElementsAre(kA, asked));
   EXPECT_TRUE(host_.streams.front().is_cancelled);
@@ -204,23 +111,23 @@ TEST_F(SessionSearchTest, AnOpenStreamMovesToTheServerThatHasTheFile) {
 }
 
 TEST_F(SessionSearchTest, AStreamThatIsNotTakenMovesToo) {
-  const std::string asked = AnswerNext(Has(kFileId), absl::Seconds(1));
+  const std::string asked = AnswerNext(Has(kFakeFileId), absl::Seconds(1));
   EXPECT_THAT(Targets(), ElementsAre(kA, asked));
 }
 
 TEST_F(SessionSearchTest, AServerThatOwesNothingIsNotLeft) {
   stream().Open();
   stream().Drain();
-  EXPECT_EQ(AnswerNext(Has(kFileId), absl::Minutes(1)), "");
+  EXPECT_EQ(AnswerNext(Has(kFakeFileId), absl::Minutes(1)), "");
 }
 
 TEST_F(SessionSearchTest, ANameMoreOfTheSameServerIsNoOtherServer) {
   Owe();
-  ServerAnswer by_lease = Has(kFileId);
-  by_lease.lease_token = kLease;
+  ServerAnswer by_lease = Has(kFakeFileId);
+  by_lease.lease_token = kFakeLease;
   EXPECT_NE(AnswerNext(by_lease), "");
   stream().peer = "ipv4:10.0.0.9:7447";
-  EXPECT_NE(AnswerNext(Has(kFileId)), "") << "the address of both connections";
+  EXPECT_NE(AnswerNext(Has(kFakeFileId)), "") << "the address of both connections";
   EXPECT_THAT(Targets(), ElementsAre(kA));
 }
 
@@ -231,7 +138,7 @@ TEST_F(SessionSearchTest, AServerThatGivesNoRightIsNotMovedTo) {
   }
   EXPECT_THAT(Targets(), ElementsAre(kA));
   EXPECT_FALSE(host_.streams.front().is_cancelled);
-  EXPECT_EQ(AnswerNext(Has(kFileId), absl::Minutes(1)), "") << "no more questions";
+  EXPECT_EQ(AnswerNext(Has(kFakeFileId), absl::Minutes(1)), "") << "no more questions";
 }
 
 TEST_F(SessionSearchTest, AStreamThatIsNotTakenIsNotLeftForSuchAServerEither) {
@@ -241,8 +148,27 @@ TEST_F(SessionSearchTest, AStreamThatIsNotTakenIsNotLeftForSuchAServerEither) {
 
 TEST_F(SessionSearchTest, AFileOfWhichNothingIsDurableIsMadeByItsNewOwner) {
   Owe();
-  const std::string asked = AnswerNext(OwnerLacks());
-  EXPECT_THAT(Targets(), ElementsAre(kA, asked));
+  AnswerBy({{kB, OwnerLacks()}, {kC, Answer(rpc::ElsewhereError({"node-b:7447", "beam", 3}))}});
+  EXPECT_THAT(Targets(), ElementsAre(kA, kB));
+}
+
+TEST_F(SessionSearchTest, SoItIsWhereTheOthersOfTheListAreSilent) {
+  Owe();
+  AnswerBy({{kB, Answer(absl::DeadlineExceededError("1 s"))}, {kC, OwnerLacks()}});
+  EXPECT_THAT(Targets(), ElementsAre(kA, kC));
+}
+
+TEST_F(SessionSearchTest, NoServerThatLacksTheFileIsBelievedWhileOthersKnowMore) {
+  Owe();
+  const ServerAnswer waits = Answer(rpc::NobodyServesError("it is being taken over"));
+  AnswerBy({{kB, waits}, {kC, OwnerLacks()}});
+  EXPECT_THAT(Targets(), ElementsAre(kA));
+  AnswerBy({{kB, Answer(rpc::ElsewhereError({"node-a:7447", "beam", 2}))}, {kC, OwnerLacks()}});
+  EXPECT_THAT(Targets(), ElementsAre(kA)) << "of another cluster: the file's own server is slow";
+  AnswerBy({{kB, OwnerLacks()}, {kC, OwnerLacks()}});
+  EXPECT_THAT(Targets(), ElementsAre(kA)) << "of two owners one is of another cluster";
+  AnswerBy({{kB, Has(kFakeFileId)}, {kC, OwnerLacks()}});
+  EXPECT_THAT(Targets(), ElementsAre(kA, kB));
 }
 
 TEST_F(SessionSearchTest, AnOwnerThatLacksADurableFileIsOfAnotherCluster) {
@@ -265,7 +191,7 @@ TEST_F(SessionSearchTest, AnotherFileOfThatNameIsNotMovedTo) {
 TEST_F(SessionSearchTest, AServerThatIsNamedIsAskedItself) {
   Owe();
   EXPECT_NE(AnswerNext(Answer(rpc::ElsewhereError({"node-d:7447", "beam", 4}))), "");
-  EXPECT_EQ(AnswerNext(Has(kFileId)), "dns:///node-d:7447");
+  EXPECT_EQ(AnswerNext(Has(kFakeFileId)), "dns:///node-d:7447");
   EXPECT_THAT(Targets(), ElementsAre(kA, "dns:///node-d:7447"));
 }
 
@@ -283,7 +209,7 @@ TEST_F(SessionSearchTest, AnOpeningThatIsSlowIsRestartedLessOften) {
   const absl::Time start = host_.now;
   for (absl::Time begun = start; host_.now - begun < absl::Seconds(2);) {
     const size_t streams = host_.streams.size();
-    AnswerNext(Has(kFileId), kTimer);
+    AnswerNext(Has(kFakeFileId), kTimer);
     if (host_.streams.size() > streams) begun = host_.now;
     ASSERT_LT(host_.now - start, absl::Minutes(1));
   }

@@ -32,6 +32,7 @@ void Fill(const ClusterOperations::State& state, v1::GetClusterResponse& respons
     server.set_state(ToProto(record.state));
     server.set_epoch(record.epoch);
     server.set_version(record.version);
+    server.set_http(record.http);
     const auto age = state.beat_ages.find(id);
     const bool is_known = age != state.beat_ages.end() && age->second != absl::InfiniteDuration();
     if (is_known && cluster::IsAlive(record.state)) {

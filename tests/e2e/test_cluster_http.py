@@ -147,6 +147,9 @@ def test_any_server_leads_to_a_file(fits):
     assert status == 307 and json.loads(body)["error"]["code"] == "UNAVAILABLE"
     to = urlsplit(headers["Location"])
     assert f"{to.scheme}://{to.netloc}" == trio.base(trio.owner_x) and to.path == "/f/x/one.h5@1"
+    assert {each["id"]: each["http"] for each in trio.status()["servers"]} == {node: trio.base(node) for node in "abc"}
+    text = trio.cli("cluster", "status").ok().out
+    assert all(len(line) <= 80 for line in text.splitlines()), text
     for node in "abc":
         status, body, headers = trio.follow(node, "/f/x/one.h5@1", Range="bytes=0-7")
         assert (status, body) == (206, b"\x89HDF\r\n\x1a\n") and headers["H5mirror-Version"] == "1"

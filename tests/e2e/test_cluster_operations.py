@@ -109,6 +109,7 @@ def test_status_tells_all_from_any_server(trio):
         assert status["node"] == node and status["degraded"] is False and status["problems"] == []
         assert [each["id"] for each in status["servers"]] == ["a", "b", "c"]
         assert all(each["version"] and each["address"] for each in status["servers"])
+        assert all(each["http"] is None for each in status["servers"]), "none of them answers HTTP"
         assert {each["cell"]: each["state"] for each in status["cells"]} == {"x": "served", "y": "served"}
         assert sum(each["cells"] for each in status["servers"]) == 2
     # A server that has not looked for a while knows no age.

@@ -45,6 +45,7 @@ void OwnerSearch::OnTold(Told told, absl::Time now) {
       next_ = now + kSameAgain + jitter_;
       break;
     case Told::kOther:
+    case Told::kLacks:
       next_ = now;
       break;
     case Told::kNobody:

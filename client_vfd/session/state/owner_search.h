@@ -30,6 +30,7 @@ class OwnerSearch {
   enum class Told {
     kSame,     // the stream's own server serves the file
     kOther,    // another one does, which is to be asked itself
+    kLacks,    // one would make it anew, and the rest of the list is to be heard on that
     kNobody,   // nobody just now
     kSilent,   // it gave no answer
     kRefused,  // it tells this caller nothing of the file

@@ -1,7 +1,9 @@
 """A Ceph of one machine for a test: monitor, OSDs, MDSs; see tests/ceph/cluster."""
 
 import contextlib
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -49,6 +51,15 @@ class Ceph:
     def launch(self, daemon: str) -> None:
         """Starts one again that was killed."""
         self._do("launch", daemon)
+
+    def active_mds(self) -> str:
+        """The name of one that serves files."""
+        return re.search(r"=(\w+)=up:active", self.ask("mds", "stat"))[1]
+
+    def has_standby(self) -> bool:
+        """An MDS serves files, and another one stands by."""
+        mds = json.loads(self.ask("status", "--format", "json"))["fsmap"]
+        return mds["up"] == mds["in"] and mds["up:standby"] > 0
 
     def ask(self, *command) -> str:
         """What `ceph COMMAND` prints."""

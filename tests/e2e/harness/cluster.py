@@ -183,6 +183,10 @@ class Cluster:
     def epoch(self, cell: str) -> int:
         return max((self.epochs(index).get(cell, 0) for index in range(len(self.servers))), default=0)
 
+    def judgements(self) -> int:
+        """How often the servers, in their lives of now, have given one up."""
+        return sum(server.log().count("is silent, and is given up") for server in self.servers)
+
     def owned_by(self, index: int) -> list[str]:
         return [cell for cell in self.cells if self.owner(cell) == index]
 

@@ -33,12 +33,13 @@ class Lines:
 
 @dataclass
 class Takeover:
-    """From the loss on: until each of its cells has a successor, until that has acked a file, and until it has acked all
-    of them."""
+    """From the loss on: until each of its cells has a successor, until that has acked a file, until it has acked all of
+    them, and until another server has given it up (0: none has)."""
     loss: str
     owned_s: float
     first_ack_s: float
     all_acked_s: float
+    given_up_s: float = 0
 
 
 class Crowd:
@@ -127,10 +128,12 @@ class Crowd:
         """From the loss of the server of `cells` to the acks of its successors."""
         names, since = self.files_of(cells), lost_at + IN_FLIGHT_S
         first: dict[str, float] = {}
-        owned_s = None
+        owned_s, given_up_s, judged = None, 0.0, self.cluster.judgements()
 
         def all_came() -> bool:
-            nonlocal owned_s
+            nonlocal owned_s, given_up_s
+            if not given_up_s and self.cluster.judgements() > judged:
+                given_up_s = time.monotonic() - lost_at
             came = self._note_first(first, names, since)
             served = {cell for cell in cells if self.cluster.epoch(cell) > epochs[cell]}
             if owned_s is None and len(served) == len(cells):
@@ -141,7 +144,7 @@ class Crowd:
 
         wait_until(all_came, f"files have no ack, {first} have:\n{self.cluster.logs()}", 120, every=0.05)
         acks = sorted(first.values())
-        return Takeover(loss, owned_s, acks[0] + IN_FLIGHT_S, acks[-1] + IN_FLIGHT_S)
+        return Takeover(loss, owned_s, acks[0] + IN_FLIGHT_S, acks[-1] + IN_FLIGHT_S, given_up_s)
 
     def await_reads(self, names: list[str], timeout: float = 60) -> None:
         """Until a reader has seen each of these files at its last ack of now, or later."""
@@ -172,21 +175,35 @@ def quantile(values: list[float], part: float) -> float:
     return sorted(values)[max(0, math.ceil(part * len(values)) - 1)]
 
 
-def report(takeovers: list[Takeover], name: str) -> dict:
-    """Prints the times and stores them in the build's `figures`."""
+def report(takeovers: list[Takeover], name: str, **more) -> dict:
+    """Prints the times and stores them, and `more`, in the build's `figures`. The targets are told of, not asserted: how
+    long a takeover lasts depends on the machine."""
     firsts = [each.first_ack_s for each in takeovers]
     figures = {"count": len(takeovers), "p50_s": quantile(firsts, 0.5), "p99_s": quantile(firsts, 0.99),
-               "target_p50_s": TARGET_P50_S, "target_p99_s": TARGET_P99_S,
-               "takeovers": [asdict(each) for each in takeovers]}
+               "longest_s": max(firsts), "target_p50_s": TARGET_P50_S, "target_p99_s": TARGET_P99_S,
+               "takeovers": [asdict(each) for each in takeovers], **more}
     place: Path = paths.BUILD / "figures"
     place.mkdir(exist_ok=True)
     (place / f"{name}.json").write_text(json.dumps(figures, indent=1) + "\n")
     print(f"{len(takeovers)} takeovers, from the loss to the first durable ack of the successor: "
-          f"p50 {figures['p50_s']:.2f} s (target {TARGET_P50_S:g}), p99 {figures['p99_s']:.2f} s (target {TARGET_P99_S:g})")
+          f"p50 {figures['p50_s']:.2f} s (target {TARGET_P50_S:g}, {verdict(figures['p50_s'], TARGET_P50_S)}), "
+          f"p99 {figures['p99_s']:.2f} s (target {TARGET_P99_S:g}, {verdict(figures['p99_s'], TARGET_P99_S)}), "
+          f"longest {figures['longest_s']:.2f} s")
+    describe_kinds(takeovers)
+    return figures
+
+
+def verdict(seconds: float, target_s: float) -> str:
+    return "reached" if seconds < target_s else "MISSED"
+
+
+def describe_kinds(takeovers: list[Takeover]) -> None:
     for loss in sorted({each.loss for each in takeovers}):
         some = [each for each in takeovers if each.loss == loss]
-        print(f"  {loss}: {len(some)}, cells open after {quantile([each.owned_s for each in some], 0.5):.2f} s, "
+        given_up = [each.given_up_s for each in some if each.given_up_s]
+        owned = [each.owned_s for each in some if each.owned_s]
+        print(f"  {loss}: {len(some)}, " + (f"given up after {quantile(given_up, 0.5):.2f} s, " if given_up else "") +
+              (f"cells open after {quantile(owned, 0.5):.2f} s, " if owned else "") +
               f"first ack {quantile([each.first_ack_s for each in some], 0.5):.2f} s (medians), "
               f"longest {max(each.first_ack_s for each in some):.2f} s, "
               f"all files acked after {max(each.all_acked_s for each in some):.2f} s")
-    return figures

@@ -57,10 +57,17 @@ class MachinesAround:
         self._gateways = [f"{net}.{4 * i + 1}" for i in range(count)]
         self._names = [f"h5m-{i}-{tag}" for i in range(count)]
         self._links = [f"h5m{i}{tag}" for i in range(count)]
+        self._net, self._nowhere = f"{net}.0/24", f"h5mn{tag}"
         self.prefixes = [("ip", "netns", "exec", name) for name in self._names]
 
     def set_up(self) -> None:
         _ip("addr", "add", f"{self.here}/32", "dev", "lo")
+        # Without its cable a machine has no route. Packets to it would follow the default one, and may find an answer.
+        _ip("link", "add", self._nowhere, "type", "veth", "peer", "name", f"{self._nowhere}x")
+        for each in (f"{self._nowhere}x", self._nowhere):
+            _ip("link", "set", each, "arp", "off")
+            _ip("link", "set", each, "up")
+        _ip("route", "add", self._net, "dev", self._nowhere)
         for name, link, address, gateway in zip(self._names, self._links, self.addresses, self._gateways):
             _ip("netns", "add", name)
             _ip("link", "add", link, "type", "veth", "peer", "name", "far", "netns", name)
@@ -78,6 +85,7 @@ class MachinesAround:
     def tear_down(self) -> None:
         for name in self._names:
             subprocess.run(["ip", "netns", "del", name], capture_output=True, timeout=20)
+        subprocess.run(["ip", "link", "del", self._nowhere], capture_output=True, timeout=20)
         subprocess.run(["ip", "addr", "del", f"{self.here}/32", "dev", "lo"], capture_output=True, timeout=20)
 
 

@@ -1,0 +1,30 @@
+// What the end of a reader's call says of its server.
+#ifndef H5MIRROR_CLIENT_VFD_SESSION_CALL_ENDS_H_
+#define H5MIRROR_CLIENT_VFD_SESSION_CALL_ENDS_H_
+
+#include "absl/status/status.h"
+#include "rpc/elsewhere.h"
+
+namespace h5mirror::vfd {
+
+inline bool IsAway(const absl::Status& status) {
+  if (absl::IsDeadlineExceeded(status)) return true;
+  return absl::IsUnavailable(status) && !rpc::ElsewhereOf(status).has_value();
+}
+
+// The connection broke, or the server has all of its threads at work for others just now.
+inline bool IsPassing(const absl::Status& status) {
+  if (rpc::ElsewhereOf(status).has_value()) return false;
+  return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
+}
+
+// A server that ends cancels the calls in hand: kCancelled that does not come from this process is
+// kUnavailable, and another server of the cluster has an answer.
+inline absl::Status AsLostServer(absl::Status status) {
+  if (!absl::IsCancelled(status)) return status;
+  return absl::UnavailableError(status.message());
+}
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_SESSION_CALL_ENDS_H_

@@ -1,0 +1,24 @@
+#include "client_vfd/session/call_ends.h"
+
+#include "gtest/gtest.h"
+
+namespace h5mirror::vfd {
+namespace {
+
+TEST(CallEndsTest, AServerThatCancelsACallIsLost) {
+  const absl::Status ended = AsLostServer(absl::CancelledError("node-a:7447: CANCELLED"));
+  EXPECT_EQ(ended, absl::UnavailableError("node-a:7447: CANCELLED"));
+  EXPECT_TRUE(IsAway(ended));
+  EXPECT_EQ(AsLostServer(absl::NotFoundError("none")), absl::NotFoundError("none"));
+  EXPECT_EQ(AsLostServer(absl::OkStatus()), absl::OkStatus());
+}
+
+TEST(CallEndsTest, AServerThatNamesAnotherOneIsThere) {
+  const absl::Status elsewhere = rpc::ElsewhereError({"node-b:7447", "beam", 2});
+  EXPECT_FALSE(IsAway(elsewhere));
+  EXPECT_FALSE(IsPassing(elsewhere));
+  EXPECT_TRUE(IsPassing(absl::ResourceExhaustedError("busy")));
+}
+
+}  // namespace
+}  // namespace h5mirror::vfd
