@@ -7,6 +7,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "base/cli_checks.h"
@@ -35,7 +37,7 @@ constexpr absl::Duration kRetry = absl::Seconds(1);
 // The longest pause after a line. A program that was stopped (SIGSTOP) amid a line has worked for
 // less time than passed.
 constexpr absl::Duration kPauseMax = absl::Seconds(10);
-// How long the first answer may take where the server was there, and is away. A cell of a cluster
+// How long a server that was there may be away before its first answer. A cell of a cluster
 // has another server after some ten seconds.
 constexpr absl::Duration kFirstAnswer = absl::Minutes(1);
 // A server that starts again knows of no writer, and after a kill not of a file without a durable
@@ -104,20 +106,28 @@ class Watch {
   absl::StatusOr<int64_t> ReadAfter() {
     v1::GetFileRequest request;
     request.set_name(file_.name);
-    H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, client_->GetFile(request, kCallTime));
+    H5M_ASSIGN_OR_RETURN(const v1::FileStatus status,
+                         Persist([&] { return client_->GetFile(request, kCallTime); }));
     return ParseCut(options_.after_cut, status.last_cut());
   }
 
   // How much longer a writer from before an outage may take to come back.
   absl::Duration TimeToReturn() const { return std::max(kNone, returns_until_ - absl::Now()); }
 
-  // The next answer, also if the server goes away once it has answered.
   absl::StatusOr<v1::WaitForCutResponse> Next() {
-    for (bool is_away = false;;) {
-      absl::StatusOr<v1::WaitForCutResponse> answer = Ask();
+    absl::StatusOr<v1::WaitForCutResponse> answer = Persist([this] { return Ask(); });
+    if (answer.ok() && answer->has_writer()) returns_until_ = absl::InfinitePast();
+    return answer;
+  }
+
+  // The answer of the call, also if the server goes away meanwhile.
+  template <typename Call>
+  std::invoke_result_t<Call> Persist(Call call) {
+    std::optional<absl::Time> ends_at;  // while it is away
+    for (;;) {
+      std::invoke_result_t<Call> answer = call();
       if (answer.ok()) {
         has_answered_ = true;
-        if (answer->has_writer()) returns_until_ = absl::InfinitePast();
         return answer;
       }
       // A server that stops may cancel the last call.
@@ -125,11 +135,12 @@ class Watch {
                            absl::IsDeadlineExceeded(answer.status()) ||
                            absl::IsCancelled(answer.status());
       const bool may_return = absl::IsNotFound(answer.status()) && TimeToReturn() > kNone;
-      const bool is_over = !has_answered_ && SteadyNow() >= answers_until_;
-      if (is_over || (!is_gone && !may_return) || IsReaderGone()) return answer.status();
-      if (!std::exchange(is_away, true)) {
+      if ((!is_gone && !may_return) || IsReaderGone()) return answer.status();
+      if (!ends_at.has_value()) {
+        ends_at = has_answered_ ? absl::InfiniteFuture() : SteadyNow() + kFirstAnswer;
         context_.Note(StrCat(answer.status().message(), "; waiting for it"));
       }
+      if (SteadyNow() >= *ends_at) return answer.status();
       const absl::Time again_at = absl::Now() + kRetry;
       if (is_gone) Reconnect();
       absl::SleepFor(again_at - absl::Now());
@@ -259,7 +270,6 @@ class Watch {
   uint64_t written_bytes_ = 0;
   bool has_told_ = false;
   bool has_answered_ = false;
-  const absl::Time answers_until_ = SteadyNow() + kFirstAnswer;
   absl::Time returns_until_ = absl::InfinitePast();
 };
 
