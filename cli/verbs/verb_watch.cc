@@ -151,8 +151,10 @@ class Watch {
   // gRPC connects, and hears that a server ends, only while a thread waits for it. In a program
   // that sleeps between its calls it looks once in 5 s.
   void Reconnect() {
+    // In a cluster this is the time of later calls, too.
+    const absl::Duration timeout = absl::Seconds(context_.flags().timeout_seconds);
     absl::StatusOr<std::unique_ptr<rpc::Client>> client =
-        rpc::Client::Connect(client_->options(), kRetry);
+        rpc::Client::Connect(client_->options(), timeout);
     if (!client.ok()) return;
     again_ = *std::move(client);
     client_ = again_.get();
