@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/printable_message.h"
+#include "base/standard_streams.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "base/version.h"
@@ -138,6 +139,7 @@ ExitCode Main(int argc, char** argv) {
 }  // namespace h5mirror::agent
 
 int main(int argc, char** argv) {
+  h5mirror::HoldStandardStreams();
 #ifdef NDEBUG
   // Debian builds abseil with its deadlock detector on. Debug builds keep it.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
