@@ -495,7 +495,8 @@ bool Session::TakeFinalAttempt() {
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  const bool may_come_back = link_.ever_opened() || link_.is_full();
+  // One that another server of the cluster has named is there.
+  const bool may_come_back = link_.ever_opened() || link_.is_full() || !route_.is_configured();
   return watch_.is_at_cut() && !life_.released() && may_come_back && !tickets_.sealed() &&
          !link_.is_refused() && (!queue_.open_changes().empty() || group_.LacksNewest());
 }
