@@ -200,3 +200,10 @@ def test_doctor_without_a_home_has_a_directory_of_its_own(site, tmp_path):
         said = doctor_without_a_home(site, temporary).said
         assert "is not a directory" not in said and "scratch" in said, said
     assert (temporary / f"h5mirror-{os.geteuid()}").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.site(options={"http_listen": "127.0.0.1:0"})
+def test_the_port_of_http_in_place_of_the_server_s_is_named(site):
+    said = run([paths.BIN / "h5mirror", "--server", f"127.0.0.1:{site.server.http_port}", "--timeout", "3", "ls"], site.logs,
+               env=site.plain_env(), timeout=60)
+    assert said.code == 4 and "not that of its `http_listen`" in said.err, said.describe()

@@ -106,3 +106,33 @@ def test_a_server_without_streams_logs_into_no_file_of_its_root(tmp_path):
         site.close()
     for each in site.root.rglob("*"):
         assert each.is_dir() or b" info: " not in each.read_bytes(), each
+
+
+def test_a_program_without_descriptors_goes_on(site):
+    """gRPC aborts the program that has none for it. Once there are some, files are mirrored."""
+    done = site.py("""
+        import resource
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        taken = []
+        for left in range(34):  # After each file there is one more.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+            lowest = os.dup(0)
+            os.close(lowest)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + left, most))
+            try:
+                with h5py.File(f"few-{left}.h5", "w") as f:
+                    f["x"] = left
+            except OSError as error:
+                assert "Too many open files" in str(error), error
+                continue
+            with h5py.File(f"few-{left}.h5") as f:
+                assert f["x"][()] == left
+            taken.append(left)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
+        with h5py.File("many.h5", "w") as f:
+            f["x"] = 1
+        print(len(taken) > 20)
+    """, config=site.config(log=site.work / "told.log"))
+    assert done.out == "True\n"
+    assert "raise `ulimit -n`" in (site.work / "told.log").read_text()
+    site.assert_mirrored("many.h5")
