@@ -5,7 +5,6 @@
 #define CURL_DISABLE_DEPRECATION
 #include <curl/curl.h>
 #include <dlfcn.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "base/write_signals.h"
 
 // They check types only where the functions are called by name.
 #undef curl_easy_setopt
@@ -116,31 +116,6 @@ absl::Status CheckHeaders(const std::vector<std::string>& headers) {
   }
   return absl::OkStatus();
 }
-
-// SIGPIPE of a connection that the other side has closed, blocked for the calling thread: TLS
-// libraries write without MSG_NOSIGNAL. One that came meanwhile is taken away.
-class PipeSignalBlock {
- public:
-  PipeSignalBlock() {
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  ~PipeSignalBlock() {
-    const timespec at_once{};
-    if (!was_pending_) sigtimedwait(&pipe_, nullptr, &at_once);
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  PipeSignalBlock(const PipeSignalBlock&) = delete;
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool was_pending_ = false;
-};
 
 constexpr size_t kHeadersMax = 200;  // of an answer; more are left out
 constexpr size_t kIdleMax = 32;
@@ -410,14 +385,15 @@ absl::StatusOr<HttpAnswer> CallHttp(const HttpRequest& request) {
 HttpClient::~HttpClient() {
   const absl::MutexLock lock(&mutex_);
   if (idle_.empty()) return;
-  const PipeSignalBlock no_pipe_signal;  // TLS says goodbye.
+  const WriteSignalBlock no_pipe_signal;  // TLS says goodbye.
   for (void* const handle : idle_) (*Library())->easy_cleanup(handle);
 }
 
 absl::StatusOr<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
   H5M_RETURN_IF_ERROR(CheckRequest(request));
   H5M_ASSIGN_OR_RETURN(const Curl* const curl, Library());
-  const PipeSignalBlock no_pipe_signal;
+  // TLS libraries write without MSG_NOSIGNAL.
+  const WriteSignalBlock no_pipe_signal;
   CURL* handle = nullptr;
   {
     const absl::MutexLock lock(&mutex_);

@@ -170,6 +170,10 @@ absl::Status WriteDirtyMap(const RecordPlace& place, const DirtyMap& map) {
   return ReplaceRecordFile(MapPath(place), DirtyMapToBytes(map));
 }
 
-void RemoveDirtyMap(const RecordPlace& place) { unlink(MapPath(place).c_str()); }
+void RemoveDirtyMap(const RecordPlace& place) {
+  const std::filesystem::path path = MapPath(place);
+  const OwnedFd directory = OpenDirectoryOf(path);
+  if (directory.valid()) unlinkat(directory.get(), path.filename().c_str(), 0);
+}
 
 }  // namespace h5mirror

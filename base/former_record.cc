@@ -12,6 +12,7 @@
 #include "base/dirty_map.h"
 #include "base/errno_status.h"
 #include "base/local_record.h"
+#include "base/record_files.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -62,7 +63,9 @@ absl::StatusOr<FoundRecord> FindFormerRecord(const RecordPlace& place, std::stri
 }
 
 void RemoveLocalRecord(const RecordPlace& place) {
-  unlink(RecordPath(place).c_str());
+  const std::filesystem::path path = RecordPath(place);
+  const OwnedFd directory = OpenDirectoryOf(path);
+  if (directory.valid()) unlinkat(directory.get(), path.filename().c_str(), 0);
   RemoveDirtyMap(place);
   rmdir(RecordDirectory(place.local_file).c_str());
 }

@@ -30,7 +30,10 @@ enum class Fit { kSameSize, kAnySize };
 // One write(2) over the record that is there: a process that dies cannot tear it. kNotFound: there
 // is none; kOutOfRange: it is of another size than wanted.
 absl::Status Overwrite(const std::filesystem::path& path, std::string text, Fit fit) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  const OwnedFd directory = OpenDirectoryOf(path);
+  if (!directory.valid()) return RecordFileError("open the directory of", path);
+  const int fd = openat(directory.get(), path.filename().c_str(),
+                        O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return RecordFileError("open", path);
   absl::Cleanup closer = [fd] { close(fd); };
   struct stat now;

@@ -63,6 +63,28 @@ TEST_F(LocalRecordTest, AnUpdateOfTheSameSizeKeepsTheFile) {
   EXPECT_EQ(ReadLocalRecord(file_)->cut, 42);
 }
 
+// In a directory for all, where others may put links.
+TEST_F(LocalRecordTest, ALinkOfAnotherUserToADirectoryIsNotFollowed) {
+  if (geteuid() != 0) GTEST_SKIP() << "takes root, to be another user";
+  const std::filesystem::path elsewhere = directory_ / "elsewhere";
+  std::filesystem::create_directory(elsewhere);
+  ASSERT_EQ(WriteLocalRecord(file_, Example()), absl::OkStatus());
+  std::filesystem::rename(RecordFile(), elsewhere / "client.json");
+  std::filesystem::remove(RecordDirectory(file_));
+  std::filesystem::create_directory_symlink(elsewhere, RecordDirectory(file_));
+  constexpr uid_t kNobody = 65534;
+  ASSERT_EQ(lchown(RecordDirectory(file_).c_str(), kNobody, kNobody), 0);
+  LocalRecord record = Example();
+  record.cut = 42;
+  EXPECT_FALSE(WriteLocalRecord(file_, record).ok());
+  RemoveLocalRecord(file_);
+  EXPECT_EQ(ReadLocalRecord(file_)->cut, 41) << "it is as it was";
+  // One's own leads where one wants.
+  ASSERT_EQ(lchown(RecordDirectory(file_).c_str(), 0, 0), 0);
+  EXPECT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());
+  EXPECT_EQ(ReadLocalRecord(file_)->cut, 42);
+}
+
 TEST_F(LocalRecordTest, AnUpdateOfAnotherSizeLeavesNothingOfTheOld) {
   LocalRecord record = Example();
   record.detail.assign(2000, 'x');

@@ -14,6 +14,8 @@ namespace h5mirror {
 // where it is a symbolic link, and none leads out of `root`: openat2(2) with RESOLVE_BENEATH and
 // RESOLVE_NO_SYMLINKS. Not open where it fails, with errno: ELOOP or EXDEV for such a path, ENOSYS
 // where a filter of the process takes openat2 away (systemd's RestrictSUIDSGID= does), or open's.
+// Never descriptor 0, 1 or 2: in a program that has closed these, what is printed would land in the
+// file.
 OwnedFd OpenBeneath(int root, const std::string& path, int flags, uint32_t mode_bits);
 
 }  // namespace h5mirror

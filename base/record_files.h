@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/owned_fd.h"
 
 namespace h5mirror {
 
@@ -19,6 +20,11 @@ absl::Status RecordFileError(std::string_view what, const std::filesystem::path&
 // The whole file; of a file longer than `bytes_max` a little more than that, so that the caller can
 // tell.
 absl::StatusOr<std::string> ReadRecordFile(const std::filesystem::path& path, size_t bytes_max);
+
+// The directory of the file `path`, as openat() and others take it. Not open where it fails, with
+// errno: ELOOP where the directory is a symbolic link that another user has put there, who could
+// lead what we write anywhere. The kernel follows these, also where fs.protected_symlinks is set.
+OwnedFd OpenDirectoryOf(const std::filesystem::path& path);
 
 // Whether a power loss may leave an older file, or none.
 enum class RecordSync { kNone, kSynced };

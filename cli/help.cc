@@ -97,7 +97,7 @@ const std::map<std::string_view, std::string_view>& Examples() {
        "h5mirror login --token-command 'oidc-token lab'\n"
        "h5mirror login --refresh"},
       {"logout", "h5mirror logout"},
-      {"web", "h5mirror web --server node7:7447 --http http://node7:7448 --open"},
+      {"web", "h5mirror web --server node7:7447 --http https://node7:7448 --open"},
       {"doctor", "h5mirror doctor\nh5mirror doctor --python /opt/venv/bin/python"},
       {"exec",
        "h5mirror exec -- python experiment.py\n"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/standard_streams.h"
 #include "cli/cli.h"
 #include "grpc/support/log.h"
 
@@ -28,6 +29,7 @@ int TerminalWidth() {
 }  // namespace
 
 int RunProgram(int argc, char** argv, const Hdf5Runners& runners) {
+  HoldStandardStreams();
   // gRPC's own log lines would stand between ours; errors carry what it has to say.
   if (getenv("GRPC_VERBOSITY") == nullptr) gpr_set_log_function([](gpr_log_func_args*) {});
   std::ios::sync_with_stdio(false);

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/standard_streams.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
@@ -198,6 +199,7 @@ int RunTask(const Options& options) {
 }  // namespace
 
 int Run(const std::vector<std::string>& words) {
+  HoldStandardStreams();
   Options options;
   const std::string wrong = ParseOptions(words, &options);
   if (!wrong.empty()) return UsageError(wrong);

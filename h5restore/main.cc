@@ -14,6 +14,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
+#include "base/standard_streams.h"
 #include "h5restore/run.h"
 
 namespace h5mirror::restore {
@@ -97,6 +98,7 @@ absl::StatusOr<tools::RestoreResult> Run(const char* job_file) {
 }  // namespace h5mirror::restore
 
 int main(int argc, char** argv) {
+  h5mirror::HoldStandardStreams();
   if (argc != 2) {
     std::cerr << "h5mirror-restore is a part of `h5mirror restore`, which see\n";
     return 2;

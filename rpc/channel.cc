@@ -89,12 +89,19 @@ bool IsRefusal(std::string_view error) {
          absl::StrContains(ToAbsl(error), "No such file or directory");
 }
 
+// In gRPC's words a server of HTTP/1 answers, which may be the `http_listen` of h5mirrord.
+const char* WayOut(std::string_view error) {
+  return absl::StrContains(ToAbsl(error), "http1.x server")
+             ? "; give the address of h5mirrord's `listen`, as HOST:7447, and not that of its "
+               "`http_listen`"
+             : "; check the address, and that h5mirrord runs there";
+}
+
 absl::Status NotConnected(const ClientOptions& options, absl::Duration waited,
                           std::string_view error) {
   const std::string origin = options.origin.empty() ? "" : StrCat(" (", options.origin, ")");
   return absl::UnavailableError(StrCat("no connection to ", options.server, origin, " within ",
-                                       HumanDuration(waited), ": ", error,
-                                       "; check the address, and that h5mirrord runs there"));
+                                       HumanDuration(waited), ": ", error, WayOut(error)));
 }
 
 }  // namespace

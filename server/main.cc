@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "base/standard_streams.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "ceph/load_module.h"
@@ -144,6 +145,7 @@ ExitCode Main(int argc, char** argv) {
 }  // namespace h5mirror::server
 
 int main(int argc, char** argv) {
+  h5mirror::HoldStandardStreams();
 #ifdef NDEBUG
   // Debian builds abseil with its deadlock detector on: every lock of ours and of gRPC's looks
   // into one global graph. Debug builds keep it.

@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "base/memory_group.h"
 #include "base/printable_message.h"
+#include "base/standard_streams.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "base/version.h"
@@ -146,6 +147,7 @@ ExitCode Main(int argc, char** argv) {
 }  // namespace h5mirror::agent
 
 int main(int argc, char** argv) {
+  h5mirror::HoldStandardStreams();
 #ifdef NDEBUG
   // Debian builds abseil with its deadlock detector on. Debug builds keep it.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

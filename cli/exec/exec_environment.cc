@@ -101,6 +101,12 @@ absl::StatusOr<std::string> ConnectorText(const ExecEnvironmentRequest& request,
 
 absl::StatusOr<EnvironmentChanges> ExecEnvironment(const ExecEnvironmentRequest& request,
                                                    GetEnvironment get) {
+  if (absl::StrContains(request.plugin_dir, ':')) {
+    return absl::InvalidArgumentError(
+        StrCat("the plugin's directory ", request.plugin_dir,
+               ": a ':' ends a directory in HDF5_PLUGIN_PATH, so no program would find the plugin; "
+               "install h5mirror at a path without one"));
+  }
   // Where no driver is named, the config can only be meant for the one that exec names.
   const std::string driver = get("HDF5_DRIVER");
   const bool ours_already = driver.empty() || driver == "h5mirror";

@@ -31,6 +31,15 @@ EnvironmentChanges Environment(ExecEnvironmentRequest request,
   return changes.ok() ? *changes : EnvironmentChanges{{"error", changes.status().ToString()}};
 }
 
+// No program that uses HDF5 would start: its driver would be named, and not be found.
+TEST(ExecEnvironmentTest, APluginThatNoProgramWouldFindIsRefused) {
+  ExecEnvironmentRequest request;
+  request.plugin_dir = "/opt/a:b/plugin";
+  const auto changes = ExecEnvironment(request, [](const char*) { return std::string(); });
+  EXPECT_TRUE(absl::IsInvalidArgument(changes.status())) << changes.status();
+  EXPECT_THAT(std::string(changes.status().message()), HasSubstr("install h5mirror at a path"));
+}
+
 TEST(ExecEnvironmentTest, TheUsersListsStayBehindOurs) {
   const auto changes = Environment({}, {{"HDF5_PLUGIN_PATH", "/mine"}, {"LD_AUDIT", "/a.so"}});
   EXPECT_EQ(changes.at("HDF5_PLUGIN_PATH"), "/opt/lib:/mine");

@@ -46,7 +46,7 @@ absl::StatusOr<HttpAnswer> Ask(std::string url, const std::string& ca_pem) {
   return CallHttp(request);
 }
 
-std::string WayOutOf(const absl::Status& status) {
+std::string WayOutOf(const absl::Status& status, const std::string& url) {
   switch (status.code()) {
     case absl::StatusCode::kInvalidArgument:
       return "give the server's http_listen, as https://HOST:PORT";
@@ -55,8 +55,9 @@ std::string WayOutOf(const absl::Status& status) {
              "--ca";
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:
-      return "set http_listen at the server, check host, port and firewall, and write https:// if "
-             "it has tls_cert";
+      return StrCat(
+          "set http_listen at the server, check host, port and firewall, and write ",
+          IsSecret(url) ? "http:// if it has no tls_cert" : "https:// if it has tls_cert");
     default:
       return "";
   }
@@ -82,7 +83,7 @@ Check CheckHttpDoor(const std::string& url, const std::string& ca_pem) {
   const absl::StatusOr<HttpAnswer> answer = Ask(url, ca_pem);
   if (!answer.ok()) {
     return {Health::kFail, kName, std::string(answer.status().message()),
-            WayOutOf(answer.status())};
+            WayOutOf(answer.status(), url)};
   }
   const std::string origin = HttpOrigin(url);
   const std::string version = answer->code == 200 ? VersionIn(answer->body) : "";

@@ -45,6 +45,13 @@ TEST(DoctorHttpTest, ARefusalOfTheHostNamesTheWayOut) {
   EXPECT_THAT(check.way_out, HasSubstr("localhost"));
 }
 
+TEST(DoctorHttpTest, TheOtherSchemeIsTheWayOut) {
+  HttpAnswerer server;
+  std::string url = HttpOrigin(server.url());
+  EXPECT_THAT(CheckHttpDoor(url.replace(0, 4, "https"), "").way_out,
+              HasSubstr("write http:// if it has no tls_cert"));
+}
+
 TEST(DoctorHttpTest, NobodyThereAndNoUrlAreFailures) {
   std::string url;
   {
@@ -55,6 +62,7 @@ TEST(DoctorHttpTest, NobodyThereAndNoUrlAreFailures) {
   EXPECT_EQ(away.health, Health::kFail);
   EXPECT_THAT(away.detail, HasSubstr(url));
   EXPECT_THAT(away.way_out, HasSubstr("set http_listen at the server"));
+  EXPECT_THAT(away.way_out, HasSubstr("write https:// if it has tls_cert"));
   const Check wrong = CheckHttpDoor("node7:7448", "");
   EXPECT_EQ(wrong.health, Health::kFail);
   EXPECT_THAT(wrong.detail, HasSubstr("must begin with https://"));

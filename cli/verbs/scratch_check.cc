@@ -1,7 +1,10 @@
 #include "cli/verbs/scratch_check.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 #include <filesystem>
 
@@ -26,12 +29,35 @@ std::string FromEnvironment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-absl::StatusOr<fs::path> ScratchPath() {
+// A directory of this user in one for all, where another user may have been there first: a link
+// there could lead to any file of ours.
+absl::StatusOr<fs::path> OwnTemporaryDirectory() {
+  const std::string around = FromEnvironment("TMPDIR");
+  const fs::path path = fs::path(around.empty() ? "/tmp" : around) / StrCat("h5mirror-", geteuid());
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
+    return ErrnoToStatus(errno, StrCat("make ", path.string()));
+  }
+  struct stat made {};
+  if (lstat(path.c_str(), &made) != 0) return ErrnoToStatus(errno, StrCat("stat ", path.string()));
+  const bool is_ours =
+      S_ISDIR(made.st_mode) && made.st_uid == geteuid() && (made.st_mode & 022) == 0;
+  if (is_ours) return path;
+  return absl::FailedPreconditionError(
+      StrCat(path.string(),
+             " is not a directory that you alone can write: set HOME or "
+             "XDG_CACHE_HOME to one, or take --no-scratch"));
+}
+
+absl::StatusOr<fs::path> CacheDirectory() {
   const std::string cache = FromEnvironment("XDG_CACHE_HOME");
-  const fs::path base = !cache.empty() ? fs::path(cache)
-                        : !FromEnvironment("HOME").empty()
-                            ? fs::path(FromEnvironment("HOME")) / ".cache"
-                            : fs::path("/tmp") / StrCat("h5mirror-", geteuid());
+  if (!cache.empty()) return fs::path(cache);
+  const std::string home = FromEnvironment("HOME");
+  if (!home.empty()) return fs::path(home) / ".cache";
+  return OwnTemporaryDirectory();
+}
+
+absl::StatusOr<fs::path> ScratchPath() {
+  H5M_ASSIGN_OR_RETURN(const fs::path base, CacheDirectory());
   const fs::path directory = base / "h5mirror" / "doctor";
   std::error_code error;
   fs::create_directories(directory, error);

@@ -35,7 +35,7 @@ struct Flag {
 
 // For --help. Python takes them, and those of its own version that are not here.
 constexpr Flag kFlags[] = {
-    {"--http", true, "the server's http_listen, as http://HOST:PORT; of a cluster URL|URL"},
+    {"--http", true, "the server's http_listen, as https://HOST:PORT; of a cluster URL|URL"},
     {"--read-token", true, "@FILE with fewer rights than --token, for processes that read files"},
     {"--listen", true, "the address of the page (127.0.0.1)"},
     {"--port", true, "the port of the page; 0: any that is free (0)"},

@@ -195,6 +195,22 @@ TEST_F(SessionSearchTest, AServerThatIsNamedIsAskedItself) {
   EXPECT_THAT(Targets(), ElementsAre(kA, "dns:///node-d:7447"));
 }
 
+// The program may flush once, and then compute for hours.
+TEST_F(SessionSearchTest, AFlushBeforeAnotherServerIsNamedGoesThereAtOnce) {
+  session_->AfterWrite({0, 4}, H5M_WRITE_RAW);
+  session_->Cut(CutKind::kTick, H5M_ACK_NONE, "");
+  session_->Pump();
+  stream().Drain();
+  stream().owner->OnEnded(rpc::ElsewhereError({"node-d:7447", "beam", 4}));
+  session_->Pump();
+  ASSERT_THAT(Targets(), ElementsAre(kA, "dns:///node-d:7447"));
+  stream().Drain();
+  stream().Open();
+  ASSERT_FALSE(stream().is_writing);
+  session_->Pump();
+  EXPECT_TRUE(stream().is_writing) << "the cut";
+}
+
 TEST_F(SessionSearchTest, AConnectionThatMayStillComeAboutIsKept) {
   Owe();
   EXPECT_NE(AnswerNext(Answer(absl::DeadlineExceededError("1 s"))), "");

@@ -25,7 +25,8 @@ absl::Status Refuse(std::string_view name, std::string_view why) {
 absl::Status CheckComponent(std::string_view name, std::string_view part) {
   if (part.empty()) return Refuse(name, "it is absolute or has an empty component");
   if (part == "." || part == "..") return Refuse(name, "'.' and '..' are not allowed");
-  if (part.size() > kComponentBytesMax) return Refuse(name, "a component exceeds 247 bytes");
+  if (part.size() > kComponentBytesMax)
+    return Refuse(name, "a component exceeds 247 bytes: choose a shorter name");
   if (part.ends_with(".h5m")) return Refuse(name, "names ending in .h5m are the store's own");
   return absl::OkStatus();
 }
@@ -39,7 +40,8 @@ absl::Status CheckName(std::string_view name) {
     const size_t length = CharacterBytes(name.substr(at));
     unsigned char first = static_cast<unsigned char>(name[at]);
     if (first < 0x20 || first == 0x7f) {
-      return Refuse(Printable(name), StrCat("byte ", at, " is a control character"));
+      return Refuse(Printable(name),
+                    StrCat("byte ", at, " is a control character: choose another name"));
     }
     if (length == 0) return Refuse(Printable(name), StrCat("it is not UTF-8 from byte ", at));
     at += length;

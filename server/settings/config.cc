@@ -207,7 +207,8 @@ absl::Status CheckTogether(const Config& config) {
   }
   if (config.root.empty()) {
     return absl::InvalidArgumentError(
-        "root is not set: give --root DIR, or root = \"DIR\" in the configuration file");
+        "root is not set: give --root DIR, as the service does (/var/lib/h5mirror), or root = "
+        "\"DIR\" in the configuration file");
   }
   H5M_RETURN_IF_ERROR(CheckTls(config));
   H5M_RETURN_IF_ERROR(CheckLogins(config));

@@ -1,11 +1,12 @@
 """Errors that say what is wrong and the way out: TLS on one side alone, a file that h5py's mode "a" may not open."""
 
 import fcntl
+import os
 import time
 
 import pytest
 
-from harness import paths
+from harness import hdf5, paths
 from harness.process import run
 from harness.server import Server
 from harness.site import Site
@@ -171,3 +172,38 @@ def test_doctor_sees_an_installation_without_the_connector(bare_site):
     result = doctor(bare_site, "3.12.1", "--plugin-dir", plugins)
     assert f"{plugins} holds no libhdf5_vol_h5mirror.so" in result.out and "install h5mirror anew" in result.out, result.out
     assert "WARN" in result.out and result.code == 0, result.describe()
+
+
+def doctor_without_a_home(site, temporary):
+    env = {key: value for key, value in hdf5.plain_env().items() if key not in ("HOME", "XDG_CACHE_HOME")}
+    return run([paths.BIN / "h5mirror", "--server", site.address, "doctor", "--libhdf5", paths.HDF5 / "lib" / "libhdf5.so"], site.logs,
+               env={**env, "TMPDIR": str(temporary)}, timeout=120)
+
+
+def test_doctor_without_a_home_writes_through_no_link_of_another_user(site, tmp_path):
+    """Where all may write, another user may have made the directory first."""
+    temporary, victim = tmp_path / "tmp", tmp_path / "victim"
+    victim.write_text("precious")
+    planted = temporary / f"h5mirror-{os.geteuid()}" / "h5mirror" / "doctor"
+    planted.mkdir(parents=True)
+    (planted / "scratch.h5").symlink_to(victim)
+    planted.parents[1].chmod(0o777)
+    said = doctor_without_a_home(site, temporary).said
+    assert victim.read_text() == "precious"
+    assert "is not a directory that you alone can write" in said and "--no-scratch" in said, said
+
+
+def test_doctor_without_a_home_has_a_directory_of_its_own(site, tmp_path):
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    for _ in range(2):  # The second time it is there.
+        said = doctor_without_a_home(site, temporary).said
+        assert "is not a directory" not in said and "scratch" in said, said
+    assert (temporary / f"h5mirror-{os.geteuid()}").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.site(options={"http_listen": "127.0.0.1:0"})
+def test_the_port_of_http_in_place_of_the_server_s_is_named(site):
+    said = run([paths.BIN / "h5mirror", "--server", f"127.0.0.1:{site.server.http_port}", "--timeout", "3", "ls"], site.logs,
+               env=site.plain_env(), timeout=60)
+    assert said.code == 4 and "not that of its `http_listen`" in said.err, said.describe()

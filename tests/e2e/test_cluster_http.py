@@ -2,16 +2,19 @@
 
 import json
 import signal
+import ssl
 import threading
 import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
+from harness import fits as fits_of, hdf5, paths
 from harness.fits import Fits, installed  # noqa: F401
-from harness.process import wait_until
+from harness.process import run, wait_until
 from harness.web import WebPage
 
 import test_cluster_operations
@@ -23,6 +26,15 @@ WRITE = """
         for n in (1, 2):
             with h5py.File(name, "w" if n == 1 else "a", driver="h5mirror", config=CONFIG) as f:
                 f.require_dataset("d", (100, 100), "f8")[:] = n
+"""
+
+
+FLUSHED_ONCE = """
+    with h5py.File("x/live.h5", "w", driver="h5mirror", config=CONFIG) as f:
+        f["x"] = 1
+        f.flush()
+        print("flushed", flush=True)
+        sys.stdin.readline()
 """
 
 
@@ -76,16 +88,18 @@ class Trio(test_cluster_operations.Trio):
 
 
 class Stranger(ThreadingHTTPServer):
-    """A server of HTTP that answers everything with one status. 0: in no words of HTTP."""
+    """A server of HTTP that answers everything with one status. 0: in no words of HTTP. It leads to the path that it was asked
+    for, at `leads_to`. `tls`: the directory of `h5mirrord init`."""
 
     daemon_threads = True
 
-    def __init__(self, status: int, leads_to: str = ""):
+    def __init__(self, status: int, leads_to: str = "", *, tls: Path | None = None):
         stranger = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):  # noqa: N802
                 stranger.asked.append(self.path)
+                stranger.tokens.append(self.headers.get("Authorization"))
                 if status == 0:
                     self.wfile.write(b"nothing\r\n\r\n")
                     return
@@ -99,12 +113,18 @@ class Stranger(ThreadingHTTPServer):
                 pass
 
         self.asked: list[str] = []
+        self.tokens: list[str | None] = []  # that came with them
         super().__init__(("127.0.0.1", 0), Handler)
+        self.scheme = "http" if tls is None else "https"
+        if tls is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(tls / "server.pem", tls / "server.key")
+            self.socket = context.wrap_socket(self.socket, server_side=True)
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     @property
     def base(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        return f"{self.scheme}://127.0.0.1:{self.server_address[1]}"
 
     def __exit__(self, *args):
         self.shutdown()
@@ -161,6 +181,11 @@ def test_any_server_leads_to_a_file(fits):
         assert trio.names(node, "directory=y&") == ["y/three.h5"]
         assert trio.names(node, "match=*/t*&") == ["x/two.h5", "y/three.h5"]
         assert trio.follow(node, "/f/x/none.h5")[0] == 404
+    # Also to one that a program has flushed once, while a server was naming another one. The program does no more.
+    writer = fits.start(FLUSHED_ONCE, talks=True)
+    assert writer.line() == "flushed"
+    wait_until(lambda: "x/live.h5" in trio.names(trio.third), "the flush does not come", 20)
+    writer.kill()
 
 
 def test_a_file_is_found_again_after_a_takeover(fits):
@@ -235,3 +260,68 @@ def test_a_page_shows_the_files_of_all_servers(fits):
     wait_until(lambda: visitor.ask("/api/files/x/one.h5")[0] == 200, "the page does not find the file again", 90)
     status, body = visitor.look("data", "x/one.h5", "/d", version=2, selection="0,0:2", format="json")
     assert (status, json.loads(body)) == (200, [2, 2]), body
+
+
+# Where a token goes.
+
+TOKEN = "secret-of-the-visitor"
+ELSEWHERE = "http://192.0.2.7:7448"  # Of no machine (RFC 5737).
+NOT_OURS = "which is no http_address of a server of a cluster"
+ASK = """
+import asyncio, sys
+from h5mirror.web._settings import Settings
+from h5mirror.web._upstream import Unreachable, Upstream
+async def ask():
+    upstream = Upstream(Settings(server="node7:7447", http=sys.argv[1], ca=sys.argv[2] or None))
+    try:
+        print((await upstream.status_of(sys.argv[3]))[0])
+    except Unreachable as refused:
+        print(refused)
+    finally:
+        await upstream.close()
+asyncio.run(ask())
+"""
+
+
+@pytest.fixture
+def asked(tmp_path, installed):  # noqa: F811
+    """What the page hears of an address, whom it asks with a visitor's token."""
+    def ask(http: str, ca: Path | str = "") -> str:
+        command = [fits_of.FITS / "bin" / "python", "-c", ASK, http, ca, TOKEN]
+        return run(command, tmp_path, env=hdf5.plain_env(PYTHONPATH=str(installed)), timeout=60).ok().out
+
+    return ask
+
+
+def test_a_token_does_not_follow_to_another_machine_by_http(asked):
+    with Stranger(307, ELSEWHERE) as leader:
+        said = asked(leader.base)
+        assert "a token goes to a named server only by https" in said and ELSEWHERE in said and TOKEN not in said, said
+        assert leader.tokens == [f"Bearer {TOKEN}"]
+
+
+def test_a_token_does_not_follow_from_https_to_http(asked, tmp_path):
+    secrets = tmp_path / "secrets"
+    run([paths.BIN / "h5mirrord", "init", "--dir", secrets, "--host", "127.0.0.1"], tmp_path).ok()
+    with Stranger(200) as plain, Stranger(307, plain.base, tls=secrets) as leader:
+        assert NOT_OURS in asked(leader.base, secrets / "ca.pem")
+        assert leader.tokens == [f"Bearer {TOKEN}"] and plain.asked == []
+
+
+@pytest.mark.parametrize("change", [lambda base: base.replace("//", "//user@"), lambda base: base + "/elsewhere"],
+                         ids=["user", "path"])
+def test_a_token_follows_to_the_same_path_and_nobody_s_password(asked, change):
+    with Stranger(200) as other, Stranger(307, change(other.base)) as leader:
+        assert NOT_OURS in asked(leader.base) and other.asked == []
+
+
+def test_a_token_follows_on_this_machine(asked):
+    """So the refusals above are not those of all redirects."""
+    with Stranger(403) as other, Stranger(307, other.base) as leader:
+        assert asked(leader.base) == "403\n" and other.tokens == [f"Bearer {TOKEN}"]
+
+
+def test_a_token_goes_to_no_configured_server_by_http_but_to_this_machine(asked):
+    """Of a page that was started without tokens, whose server asks for them later."""
+    said = asked(ELSEWHERE)
+    assert "a token goes there only by https" in said and TOKEN not in said, said

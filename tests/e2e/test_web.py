@@ -524,6 +524,9 @@ def test_the_printed_link_gives_the_rights_of_its_token_and_nobody_sees_the_toke
     (["--http", "http://h:1", "--token", "secret"], "everybody can read a command line"),
     (["--http", "http://h:1", "--read-token", "@/etc/hostname"], "--read-token: stands beside --token"),
     (["--http", "http://h:1", "--workers", "0"], "--workers 0: must be from 1 to 64"),
+    (["--http", "http://h:1", "--token", "@/etc/hostname"], "tokens go there, and others could read them on the way"),
+    (["--http", "https://h:1|http://127.0.0.1:1", "--shared"], "all servers of a cluster must have http://, or all https://"),
+    (["--http", "http://127.0.0.1:1|http://h:1", "--shared"], "give https://HOST:PORT, or an address of this machine"),
     (["--http", "https://h:1", "--ca", "/none.pem"], "No such file")])
 def test_wrong_flags_are_told_before_anything_starts(fits, options, words):
     done = fits.site.run([fits.site.python, "-m", "h5mirror", "web", "--server", "h:1", *options], env=fits.env())

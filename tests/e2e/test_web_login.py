@@ -315,7 +315,7 @@ def test_a_file_that_holds_no_secret_is_refused_before_anything_starts(lab, tmp_
     file = tmp_path / "secret"
     file.write_text(text, encoding="utf-8")
     file.chmod(mode)
-    command = [FITS / "bin" / "python", "-m", "h5mirror", "web", "--server", "h:1", "--http", "http://h:1"]
+    command = [FITS / "bin" / "python", "-m", "h5mirror", "web", "--server", "h:1", "--http", "https://h:1"]
     done = lab.site.run([*command, "--oidc-issuer", lab.issuer.url, "--oidc-client-id", PAGE, "--oidc-client-secret", f"@{file}"],
                         env=lab.fits.env())
     assert done.code == 2 and words in done.err and "Traceback" not in done.err, done.describe()
@@ -398,7 +398,7 @@ def test_a_page_without_an_issuer_begins_no_login(lab):
     (["--oidc-issuer", "https://sso.example", "--oidc-client-id", "x", "--oidc-scope", "email"], "must have openid in it"),
     (["--oidc-issuer", "https://sso.example", "--oidc-client-id", "x", "--oidc-ca", "/none.pem"], "No such file")])
 def test_wrong_flags_are_told_before_anything_starts(lab, options, words):
-    command = [FITS / "bin" / "python", "-m", "h5mirror", "web", "--server", "h:1", "--http", "http://h:1", *options]
+    command = [FITS / "bin" / "python", "-m", "h5mirror", "web", "--server", "h:1", "--http", "https://h:1", *options]
     done = lab.site.run(command, env=lab.fits.env())
     assert done.code == 2 and words in done.err and "Traceback" not in done.err, done.describe()
 

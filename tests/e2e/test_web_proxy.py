@@ -437,7 +437,7 @@ ALL = [*WITH, "--proxy-secret", "@{secret}", "--proxy-tokens", "{tokens}"]
 def start(lab, *options: str):
     """What a page with these flags says that does not start."""
     named = {"secret": lab.secret, "tokens": lab.tokens, "installed": lab.fits.installed}
-    command = [FITS / "bin" / "python", "-m", "h5mirror", "web", "--server", "h:1", "--http", "http://h:1"]
+    command = [FITS / "bin" / "python", "-m", "h5mirror", "web", "--server", "h:1", "--http", "https://h:1"]
     done = lab.site.run([*command, *(each.format(**named) for each in options)], env=lab.fits.env())
     assert done.code == 2 and "Traceback" not in done.err and SECRET not in done.err, done.describe()
     return done.err

@@ -11,16 +11,23 @@
 #include <mutex>
 
 #include "base/utf8.h"
+#include "base/write_signals.h"
 #include "client_vfd/plugin/host/told_once.h"
 
 namespace h5mirror::vfd {
 namespace {
 
-// One write(2) with O_APPEND, so that lines of several threads and processes stay whole.
+// One write(2), which ends the program neither where nobody reads any more nor at `ulimit -f`.
+void WriteLine(int fd, const std::string& line) {
+  const WriteSignalBlock block;
+  [[maybe_unused]] const ssize_t written = write(fd, line.data(), line.size());
+}
+
+// With O_APPEND, so that lines of several threads and processes stay whole.
 void AppendLine(const std::string& path, const std::string& line) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (fd < 0) return;
-  [[maybe_unused]] const ssize_t written = write(fd, line.data(), line.size());
+  WriteLine(fd, line);
   close(fd);
 }
 
@@ -66,8 +73,7 @@ std::string JsonString(const std::string& text) {
 void Say(const std::string& log_path, Audience audience, const std::string& foreign_text) {
   const std::string text = Printable(foreign_text);
   if (audience == Audience::kUserToo) {
-    const std::string line = "h5mirror: " + text + "\n";
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+    WriteLine(STDERR_FILENO, "h5mirror: " + text + "\n");
   }
   if (!log_path.empty()) {
     AppendLine(log_path, DatedUtc() + " [" + std::to_string(getpid()) + "] " + text + "\n");

@@ -1,9 +1,13 @@
 #include "client_vfd/plugin/host/session_loader.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 
+#include <array>
 #include <atomic>
 #include <mutex>
+
+#include "base/owned_fd.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -20,6 +24,19 @@ std::string OwnDirectory() {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
+// Of gRPC and the libraries that a module brings, at its start: 12 were counted. gRPC aborts the
+// program where it gets none.
+constexpr size_t kDescriptorsMin = 32;
+
+bool HasDescriptors() {
+  std::array<OwnedFd, kDescriptorsMin> taken;
+  for (OwnedFd& each : taken) {
+    each = OwnedFd(open("/", O_PATH | O_CLOEXEC));
+    if (!each.valid()) return false;
+  }
+  return true;
+}
+
 // One of the two modules. What it exports returns a struct that begins with its ABI and size.
 template <typename Api>
 class Module {
@@ -31,7 +48,14 @@ class Module {
     static auto* mutex = new std::mutex;
     static auto* failure = new std::string;
     std::lock_guard lock(*mutex);
-    if (loaded_.load() == nullptr && failure->empty()) loaded_.store(Load(failure));
+    if (loaded_.load() == nullptr && failure->empty()) {
+      if (!HasDescriptors()) {
+        *error = "fewer than " + std::to_string(kDescriptorsMin) +
+                 " file descriptors are left to the program: raise `ulimit -n`";
+        return nullptr;  // It may close some, and is asked again.
+      }
+      loaded_.store(Load(failure));
+    }
     *error = *failure;
     return loaded_.load();
   }

@@ -14,6 +14,7 @@
 #include "client_vfd/plugin/config/name_rules.h"
 #include "client_vfd/plugin/config/real_path.h"
 #include "client_vfd/plugin/host/h5_error.h"
+#include "client_vfd/plugin/host/held_stderr.h"
 #include "client_vfd/plugin/host/refused_opens.h"
 #include "client_vfd/plugin/host/reporter.h"
 #include "client_vfd/plugin/host/this_process.h"
@@ -263,6 +264,7 @@ bool PushWhyRefused(HostLibrary& host, const char* name, hid_t fapl, haddr_t max
 
 std::unique_ptr<DriverFile> OpenFileFor(HostLibrary& host, const char* name, unsigned flags,
                                         hid_t fapl, haddr_t maxaddr) {
+  const HeldStderr held;
   ReportLoaded(host, "plugin_loaded");
   RefusedOpens& refused = RefusedOpensOfThread();
   if ((flags & H5F_ACC_EXCL) != 0) {

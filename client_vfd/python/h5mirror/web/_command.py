@@ -26,7 +26,7 @@ _ENDS_WITHIN_S = 2.0
 # Of cli/context/exit_code.h. The unit does not start the page again after the last two.
 _FAILURE, _USAGE, _NOT_FOUND = 1, 2, 3
 _EXAMPLES = """examples:
-  h5mirror web --server node7:7447 --http http://node7:7448 --token @token --open
+  h5mirror web --server node7:7447 --http https://node7:7448 --ca ca.pem --token @token --open
   h5mirror web --server node7:7447 --http https://node7:7448 --ca ca.pem --shared --https \\
     --host-name files.example.org --port 8080
 """
@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--server", metavar="HOST[:PORT]",
                         help="the server, where workers read files; unix:PATH too (H5MIRROR_SERVER, then server in client.toml)")
     parser.add_argument("--http", required=True, metavar="URL",
-                        help="its http_listen, as http://HOST:PORT; of a cluster URL|URL, as --server is HOST|HOST")
+                        help="its http_listen, as https://HOST:PORT; of a cluster URL|URL, as --server is HOST|HOST")
     parser.add_argument("--ca", metavar="FILE", help="PEM file with the certificate that signs the server's")
     parser.add_argument("--token", metavar="@FILE", help="whose rights the printed link gives")
     parser.add_argument("--read-token", metavar="@FILE", help="with fewer rights than --token, for processes that read files")

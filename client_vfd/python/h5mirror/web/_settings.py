@@ -140,6 +140,10 @@ class Settings:
             self.proxy.check()
         if not 1 <= self.workers <= 64:
             raise ValueError(f"--workers {self.workers}: must be from 1 to 64")
+        takes_tokens = self.is_shared or self.token is not None or self.issuer is not None
+        if takes_tokens and not all(is_safe_url(url) for url in self.https):
+            raise ValueError(f"--http {self.http!r}: tokens go there, and others could read them on the way; give https://HOST:PORT, "
+                             "or an address of this machine such as http://127.0.0.1:7448")
 
     def _check_http(self) -> None:
         """ValueError."""

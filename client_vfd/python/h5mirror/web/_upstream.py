@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 from yarl import URL
 
-from ._settings import Settings, is_loopback
+from ._settings import Settings, is_loopback, is_safe_url
 
 _CONNECT_S = 10.0
 # An event stream has a comment every 10 s.
@@ -85,8 +85,10 @@ class Upstream:
 
     async def _followed(self, base: URL, path: str, query: str, headers: dict[str, str],
                         failed: set[URL]) -> aiohttp.ClientResponse:
-        """What a server of the list answers, or the one to which it sends. Unreachable; then the server is in `failed`, and not
-        asked again."""
+        """What a server of the list answers, or the one to which it sends. Unreachable: also where a token would go in plain text to
+        another machine. A server that does not answer is in `failed` then, and not asked again."""
+        if "Authorization" in headers and not is_safe_url(str(base)):
+            raise Unreachable(f"{base.origin()}: a token goes there only by https; start `h5mirror web` with --http https://HOST:PORT")
         url = URL.build(scheme=base.scheme, authority=base.raw_authority, path=path, query_string=query, encoded=True)
         for _ in range(_REDIRECTS_MAX + 1):
             if url.origin() in failed:

@@ -1,0 +1,34 @@
+// Standard error of a program that has closed it, while a file is opened.
+#ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HOST_HELD_STDERR_H_
+#define H5MIRROR_CLIENT_VFD_PLUGIN_HOST_HELD_STDERR_H_
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/owned_fd.h"
+
+namespace h5mirror::vfd {
+
+// While it lives, no file that is opened gets descriptor 2: lines for people, ours and HDF5's,
+// would be written into that file. Does nothing where the program has standard error.
+class HeldStderr {
+ public:
+  HeldStderr() {
+    if (fcntl(STDERR_FILENO, F_GETFD) >= 0) return;
+    // It writes nothing: O_PATH.
+    held_ = OwnedFd(open("/", O_PATH | O_CLOEXEC));
+    // Where 0 or 1 are closed too, it got one of these.
+    if (held_.valid() && held_.get() != STDERR_FILENO) {
+      held_ = OwnedFd(fcntl(held_.get(), F_DUPFD_CLOEXEC, STDERR_FILENO));
+    }
+  }
+  HeldStderr(const HeldStderr&) = delete;
+  HeldStderr& operator=(const HeldStderr&) = delete;
+
+ private:
+  OwnedFd held_;
+};
+
+}  // namespace h5mirror::vfd
+
+#endif  // H5MIRROR_CLIENT_VFD_PLUGIN_HOST_HELD_STDERR_H_

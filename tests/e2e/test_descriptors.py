@@ -1,0 +1,138 @@
+"""Programs that were started with standard streams closed, or whose output nobody reads: no file gets what is told to people, and
+no line of ours ends a program."""
+
+import shutil
+
+import pytest
+
+from harness import hdf5, paths
+from harness.process import run
+from harness.site import Site
+
+AWAY = "127.0.0.1:1"  # Nobody listens there, and so each program is told.
+WRITE = """
+    with h5py.File("r.h5", "w") as f:
+        f["x"] = np.arange(1000)
+"""
+
+
+@pytest.fixture
+def site(bare_site):
+    """No history is at stake here."""
+    return bare_site
+
+
+def without(streams: str, command: list) -> list:
+    """The command, as a shell starts it without some streams."""
+    return ["sh", "-c", f'exec "$@" {streams}', "sh", *command]
+
+
+def test_what_people_are_told_does_not_land_in_a_file(site):
+    command, log = without("2>&-", site.script(WRITE)), site.work / "told.log"
+    site.run(command, config=site.config(server=AWAY, timeout="2s", log=log)).ok()
+    assert "r.h5" in log.read_text()
+    mirrored = site.local("r.h5").read_bytes()
+    site.run(command, env=site.plain_env()).ok()
+    assert mirrored == site.local("r.h5").read_bytes()
+    assert hdf5.dump(site.local("r.h5"))
+
+
+@pytest.mark.parametrize("keys", [{"server": "embedded"}, {"mode": "remote"}])
+def test_nor_with_other_modes(site, keys):
+    command = without("2>&-", site.script(WRITE))
+    site.run(command, config=site.config(**keys)).ok()
+    if keys == {"mode": "remote"}:
+        site.settle("r.h5")
+    assert hdf5.dump(site.head("r.h5") if keys == {"mode": "remote"} else site.local("r.h5"))
+
+
+def test_a_line_that_nobody_reads_ends_no_program(site):
+    """Python ignores SIGPIPE. Most programs do not."""
+    done = site.py("""
+        import signal
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        reader, writer = os.pipe()
+        os.dup2(writer, 2)
+        os.close(reader)
+        with h5py.File("r.h5", "w") as f:
+            f["x"] = np.arange(1000)
+        print("done")
+    """, config=site.config(token="@/none", log=site.work / "told.log"))
+    assert done.out == "done\n" and "/none" in (site.work / "told.log").read_text()
+
+
+def test_a_log_at_the_limit_of_a_file_ends_no_program(site):
+    """`ulimit -f`; Python ignores SIGXFSZ."""
+    log = site.work / "told.log"
+    log.write_text("x" * 100_000)
+    done = site.py("""
+        import resource, signal
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+        with h5py.File("r.h5", "w") as f:
+            f["x"] = np.arange(1000)
+        print("done")
+    """, config=site.config(server=AWAY, timeout="2s", log=log))
+    assert done.out == "done\n"
+
+
+def test_tools_print_into_no_file_that_they_open(site):
+    site.py(WRITE)
+    site.settle("r.h5")
+    whole = site.export("r.h5", 1)
+    env = site.env(H5MIRROR_SERVER=site.address)
+
+    def tool(name: str, *arguments) -> None:
+        run(without("<&- >&- 2>&-", [paths.BIN / name, *arguments]), site.logs, env=env, cwd=site.work, timeout=60)
+
+    tool("h5mirror", "export", "r.h5@1", "out.h5")
+    assert (site.work / "out.h5").read_bytes() == whole.read_bytes()
+    shutil.copy(whole, site.work / "edited.h5")
+    tool("h5edit", "-c", "CREATE /x note {{2.5}}; SHOW /x note;", "edited.h5")
+    assert b'ATTRIBUTE "note"' in hdf5.dump(site.work / "edited.h5")
+    site.local("r.h5").unlink()
+    tool("h5mirror", "recover", "r.h5")
+    assert site.local("r.h5").read_bytes() == whole.read_bytes()
+
+
+def test_a_server_without_streams_logs_into_no_file_of_its_root(tmp_path):
+    site = Site(tmp_path, options={"log_level": "debug"}, prefix=tuple(without("<&- >&- 2>&-", [])))
+    try:
+        site.server.start()
+        site.py(WRITE)
+        site.assert_mirrored("r.h5")
+        site.server.stop()
+    finally:
+        site.close()
+    for each in site.root.rglob("*"):
+        assert each.is_dir() or b" info: " not in each.read_bytes(), each
+
+
+def test_a_program_without_descriptors_goes_on(site):
+    """gRPC aborts the program that has none for it. Once there are some, files are mirrored."""
+    done = site.py("""
+        import resource
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        taken = []
+        for left in range(34):  # After each file there is one more.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+            lowest = os.dup(0)
+            os.close(lowest)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (lowest + left, most))
+            try:
+                with h5py.File(f"few-{left}.h5", "w") as f:
+                    f["x"] = left
+            except OSError as error:
+                assert "Too many open files" in str(error), error
+                continue
+            with h5py.File(f"few-{left}.h5") as f:
+                assert f["x"][()] == left
+            taken.append(left)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))
+        with h5py.File("many.h5", "w") as f:
+            f["x"] = 1
+        print(len(taken) > 20)
+    """, config=site.config(log=site.work / "told.log"))
+    assert done.out == "True\n"
+    assert "raise `ulimit -n`" in (site.work / "told.log").read_text()
+    site.assert_mirrored("many.h5")
