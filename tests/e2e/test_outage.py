@@ -108,6 +108,7 @@ def test_outages_of_several_programs_add_up(site):
     assert 3 * MIB <= newest(site, "big.h5")["changed_bytes"] < 5 * MIB
 
 
+@pytest.mark.site(options={"durable_every": "1s"})  # It waits for a durable tick.
 def test_a_tick_that_reached_the_server_is_on_the_way(site):
     """The session's flush became the newest cut, its close did not: the next open goes on from there."""
     site.py(BIG)

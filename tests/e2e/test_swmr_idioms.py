@@ -234,6 +234,7 @@ def test_a_reader_in_c_refreshes_through_an_agent_too(idiom):
     assert agent.stop()[0] == 1
 
 
+@pytest.mark.site(options={"durable_every": "1s"})  # It waits for a durable cut.
 def test_a_reader_refreshes_after_a_restart_of_the_server(bare_site):
     site, idiom = bare_site, Idiom(bare_site, "run")
     idiom.start(CREATE + FLUSH_DATASETS)
