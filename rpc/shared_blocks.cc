@@ -50,7 +50,8 @@ absl::StatusOr<std::unique_ptr<SharedBlocks>> SharedBlocks::Ask(const std::strin
   H5M_ASSIGN_OR_RETURN(AgentAnswer got,
                        AskAgent(socket_path, question, deadline,
                                 {reinterpret_cast<char*>(&answer), sizeof(answer)}));
-  if (std::memcmp(answer.magic, kSharedMagic, sizeof(answer.magic)) != 0 ||
+  if (got.length_bytes != sizeof(answer) ||
+      std::memcmp(answer.magic, kSharedMagic, sizeof(answer.magic)) != 0 ||
       answer.descriptor_count != got.memories.size()) {
     return Refuse("the answer makes no sense");
   }
@@ -104,8 +105,12 @@ absl::Status SharedBlocks::MapTable(const OwnedFd& table) {
 uint64_t SharedBlocks::block_count() const { return (size_bytes_ + kBlock - 1) / kBlock; }
 
 uint64_t SharedBlocks::Read(uint64_t offset, absl::Span<char> out) {
-  const uint64_t begin = offset, end = offset + out.size();
   AskAhead(offset, out.size());
+  return ReadBeside(offset, out);
+}
+
+uint64_t SharedBlocks::ReadBeside(uint64_t offset, absl::Span<char> out) {
+  const uint64_t begin = offset, end = offset + out.size();
   bool has_asked = false;  // for the block at `offset`
   while (offset < end) {
     const uint64_t copied = Copy(offset, out.subspan(offset - begin));

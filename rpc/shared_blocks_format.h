@@ -39,7 +39,7 @@ static_assert(sizeof(SharedBlockEntry) == 32);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 inline constexpr uint64_t kSharedCurrent = UINT64_MAX;
 
-// The answer to a question with CutMapQuestion::blocks. The descriptors come with it: the table and
+// The answer to a question with CutMapQuestion::Kind::kBlocks. The descriptors come with it: the table and
 // the bytes.
 struct SharedBlocksAnswer {
   char magic[8];              // kSharedMagic

@@ -187,6 +187,18 @@ TEST_F(SharedBlocksTest, ReadsInOrderAskAhead) {
   EXPECT_FALSE(WasAsked()) << "this is another place";
 }
 
+TEST_F(SharedBlocksTest, AReadBesideTheOthersChangesNothingOfTheirOrder) {
+  for (uint64_t block = 0; block < 6; ++block) Put(block, block / kSets, 'a');
+  const auto blocks = Open();
+  std::string out(kBlock, '?');
+  EXPECT_EQ(blocks->Read(0, absl::MakeSpan(out)), kBlock);
+  EXPECT_EQ(blocks->ReadBeside(kBlock, absl::MakeSpan(out)), kBlock);
+  EXPECT_EQ(blocks->ReadBeside(4 * kBlock, absl::MakeSpan(out)), kBlock);
+  EXPECT_FALSE(WasAsked());
+  EXPECT_EQ(blocks->Read(kBlock, absl::MakeSpan(out)), kBlock);
+  EXPECT_EQ(Asked().kind, SharedWant::kAhead);
+}
+
 TEST_F(SharedBlocksTest, OfALargeReadTheNextPartComesMeanwhile) {
   const auto blocks = Open();
   Answer(SharedFilled::kNotNow);
