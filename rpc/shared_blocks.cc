@@ -155,7 +155,7 @@ bool SharedBlocks::CopyFromSlot(uint64_t slot, uint64_t offset, absl::Span<char>
       cut_ > entry.last_cut.load(std::memory_order_relaxed)) {
     return false;
   }
-  const uint64_t from = slot * kBlock + offset % kBlock;
+  const uint64_t from = SharedSlotOffset(slot, set_count_) + offset % kBlock;
   for (uint64_t done = 0; done < out.size();) {
     const ssize_t got =
         pread(bytes_.get(), out.data() + done, out.size() - done, static_cast<off_t>(from + done));

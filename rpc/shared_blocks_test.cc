@@ -60,7 +60,7 @@ class SharedBlocksTest : public testing::Test {
   void Put(uint64_t block, uint64_t way, char byte, uint64_t first_cut = 1,
            uint64_t last_cut = kSharedCurrent) {
     const uint64_t slot = block % kSets * kSharedWays + way;
-    std::memset(Mapped(bytes_) + slot * kBlock, byte, kBlock);
+    std::memset(Mapped(bytes_) + SharedSlotOffset(slot, kSets), byte, kBlock);
     SharedBlockEntry& entry = Entry(slot);
     entry.block = block;
     entry.first_cut = first_cut;
