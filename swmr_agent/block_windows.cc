@@ -169,13 +169,19 @@ bool BlockWindow::Put(uint64_t cut, uint64_t last_cut, uint64_t block, std::stri
 
 int64_t BlockWindow::Choose(uint64_t cut, uint64_t block) {
   const uint64_t number = block % set_count_, set = number * kWays;
+  // Beside the blocks before and behind it in the file.
+  const uint64_t own = set + block / set_count_ % kWays;
+  if (entries_[own].sequence == 0 &&
+      (has_memory_[own] || AllocateLarge(own, block) || Allocate(own))) {
+    return static_cast<int64_t>(own);
+  }
   for (uint64_t slot = set; slot < set + kWays; ++slot) {
     if (has_memory_[slot] && entries_[slot].sequence == 0) return static_cast<int64_t>(slot);
   }
   // First: readers of an older cut may still want what it has.
   for (uint64_t slot = set; slot < set + kWays; ++slot) {
     if (has_memory_[slot]) continue;
-    if (AllocateLarge(slot, block) || Allocate(slot)) return static_cast<int64_t>(slot);
+    if (Allocate(slot)) return static_cast<int64_t>(slot);
     break;
   }
   for (uint64_t slot = set; slot < set + kWays; ++slot) {
