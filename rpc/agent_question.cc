@@ -73,7 +73,7 @@ absl::Status Await(int fd, absl::Time deadline) {
 }
 
 // The answer is small, and comes in one piece.
-absl::StatusOr<std::vector<OwnedFd>> Receive(int fd, absl::Span<char> answer) {
+absl::StatusOr<std::vector<OwnedFd>> Receive(int fd, absl::Span<char> answer, size_t* length) {
   iovec bytes{answer.data(), answer.size()};
   alignas(cmsghdr) char room[CMSG_SPACE(kMapDescriptorsMax * sizeof(int))];
   msghdr message{};
@@ -90,7 +90,8 @@ absl::StatusOr<std::vector<OwnedFd>> Receive(int fd, absl::Span<char> answer) {
     std::memcpy(fds.data(), CMSG_DATA(part), fds.size() * sizeof(int));
     for (const int each : fds) received.emplace_back(each);
   }
-  if (got != static_cast<ssize_t>(answer.size())) return Away("it has hung up");
+  if (got <= 0) return Away("it has hung up");
+  *length = static_cast<size_t>(got);
   if ((message.msg_flags & MSG_CTRUNC) != 0) {
     return absl::InvalidArgumentError("ask the agent for a map: its answer makes no sense");
   }
@@ -106,8 +107,11 @@ absl::StatusOr<AgentAnswer> AskAgent(const std::string& socket_path, const CutMa
   const ssize_t sent = send(connection.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (sent != static_cast<ssize_t>(bytes.size())) return Away("it does not listen");
   H5M_RETURN_IF_ERROR(Await(connection.get(), deadline));
-  H5M_ASSIGN_OR_RETURN(std::vector<OwnedFd> memories, Receive(connection.get(), answer));
-  return AgentAnswer{std::move(memories), std::move(connection)};
+  AgentAnswer received;
+  H5M_ASSIGN_OR_RETURN(received.memories,
+                       Receive(connection.get(), answer, &received.length_bytes));
+  received.connection = std::move(connection);
+  return received;
 }
 
 absl::StatusOr<std::unique_ptr<CutMap>> CutMap::Ask(const std::string& socket_path,
@@ -117,7 +121,8 @@ absl::StatusOr<std::unique_ptr<CutMap>> CutMap::Ask(const std::string& socket_pa
   H5M_ASSIGN_OR_RETURN(AgentAnswer got,
                        AskAgent(socket_path, question, deadline,
                                 {reinterpret_cast<char*>(&answer), sizeof(answer)}));
-  if (std::memcmp(answer.magic, kAnswerMagic, sizeof(answer.magic)) != 0 ||
+  if (got.length_bytes != sizeof(answer) ||
+      std::memcmp(answer.magic, kAnswerMagic, sizeof(answer.magic)) != 0 ||
       answer.descriptor_count != got.memories.size()) {
     return absl::InvalidArgumentError("ask the agent for a map: its answer makes no sense");
   }

@@ -2,6 +2,7 @@
 #ifndef H5MIRROR_RPC_AGENT_QUESTION_H_
 #define H5MIRROR_RPC_AGENT_QUESTION_H_
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,11 @@ namespace h5mirror::rpc {
 
 struct AgentAnswer {
   std::vector<OwnedFd> memories;
-  OwnedFd connection;  // to be left open as long as they are mapped
+  OwnedFd connection;       // to be left open as long as they are mapped
+  size_t length_bytes = 0;  // of the answer
 };
 
-// Fills `answer` with the bytes of the answer, which has exactly that length. Never causes a signal
+// Fills the beginning of `answer`, which must have room for all of it. Never causes a signal
 // (SIGPIPE).
 // Errors: kUnavailable       no agent is there, or it hangs up.
 //         kDeadlineExceeded  the agent does not answer by the deadline.

@@ -5,17 +5,21 @@
 namespace h5mirror::rpc {
 namespace {
 
-constexpr char kQuestionMagic[9] = "H5MASK02";
-constexpr char kBlocksQuestionMagic[9] = "H5MASB01";
-constexpr size_t kFileIdBytes = 16;
+using Kind = CutMapQuestion::Kind;
+
+constexpr size_t kIdBytes = 16;
+constexpr struct {
+  Kind kind;
+  char magic[9];
+} kMagics[] = {{Kind::kMap, "H5MASK02"}, {Kind::kBlocks, "H5MASB01"}, {Kind::kOpen, "H5MASO01"}};
 
 struct QuestionHeader {
   char magic[8];
   int64_t cut;
   int64_t version;
   int64_t version_time_ns;
-  char file_id[kFileIdBytes];
-  uint32_t has_file_id;
+  char id[kIdBytes];  // the file's, or the reader's
+  uint32_t has_id;
   uint32_t target_bytes;
   uint32_t name_bytes;
   uint32_t unused;
@@ -29,22 +33,31 @@ std::optional<QuestionHeader> HeaderOf(std::string_view bytes) {
   return header;
 }
 
-bool HasMagic(const QuestionHeader& header, const char* magic) {
-  return std::memcmp(header.magic, magic, sizeof(header.magic)) == 0;
+std::optional<Kind> KindOf(const QuestionHeader& header) {
+  for (const auto& [kind, magic] : kMagics) {
+    if (std::memcmp(header.magic, magic, sizeof(header.magic)) == 0) return kind;
+  }
+  return std::nullopt;
+}
+
+void PutMagic(Kind asked, QuestionHeader* header) {
+  for (const auto& [kind, magic] : kMagics) {
+    if (kind == asked) std::memcpy(header->magic, magic, sizeof(header->magic));
+  }
 }
 
 }  // namespace
 
 std::string EncodeQuestion(const CutMapQuestion& question) {
   QuestionHeader header{};
-  std::memcpy(header.magic, question.blocks ? kBlocksQuestionMagic : kQuestionMagic,
-              sizeof(header.magic));
+  PutMagic(question.kind, &header);
   header.cut = question.cut;
   header.version = question.version;
   header.version_time_ns = question.version_time_ns;
-  if (question.file_id.size() == kFileIdBytes) {
-    std::memcpy(header.file_id, question.file_id.data(), kFileIdBytes);
-    header.has_file_id = 1;
+  const std::string& id = question.kind == Kind::kOpen ? question.reader_id : question.file_id;
+  if (id.size() == kIdBytes) {
+    std::memcpy(header.id, id.data(), kIdBytes);
+    header.has_id = 1;
   }
   header.target_bytes = static_cast<uint32_t>(question.target.size());
   header.name_bytes = static_cast<uint32_t>(question.name.size());
@@ -55,9 +68,7 @@ std::string EncodeQuestion(const CutMapQuestion& question) {
 std::optional<size_t> QuestionBytes(std::string_view bytes) {
   const std::optional<QuestionHeader> header = HeaderOf(bytes);
   if (!header) return 0;
-  if (!HasMagic(*header, kQuestionMagic) && !HasMagic(*header, kBlocksQuestionMagic)) {
-    return std::nullopt;
-  }
+  if (!KindOf(*header)) return std::nullopt;
   if (header->target_bytes > kQuestionBytesMax || header->name_bytes > kQuestionBytesMax) {
     return std::nullopt;
   }
@@ -74,11 +85,12 @@ std::optional<CutMapQuestion> DecodeQuestion(std::string_view bytes) {
   CutMapQuestion question;
   question.target = bytes.substr(0, header.target_bytes);
   question.name = bytes.substr(header.target_bytes);
-  if (header.has_file_id != 0) question.file_id.assign(header.file_id, kFileIdBytes);
+  question.kind = *KindOf(header);  // As QuestionBytes() has looked at it.
+  std::string& id = question.kind == Kind::kOpen ? question.reader_id : question.file_id;
+  if (header.has_id != 0) id.assign(header.id, kIdBytes);
   question.cut = header.cut;
   question.version = header.version;
   question.version_time_ns = header.version_time_ns;
-  question.blocks = HasMagic(header, kBlocksQuestionMagic);
   return question;
 }
 

@@ -41,6 +41,12 @@ static_assert(sizeof(CutMapEntry) == 24);
 
 // One question for each connection. The connection stays open as long as the memory is mapped.
 struct CutMapQuestion {
+  enum class Kind : uint8_t {
+    kMap,     // the metadata of a cut: CutMapAnswer
+    kBlocks,  // its raw data: rpc/shared_blocks_format.h
+    kOpen,    // the newest cut, and its metadata: rpc/agent_open.h
+  };
+
   std::string target;  // the server, as ClientOptions has it
   std::string name;
   std::string file_id;  // 16 bytes; empty: not known
@@ -49,7 +55,8 @@ struct CutMapQuestion {
   // When the server made that version (ns since 1970): another file that takes the name reaches the
   // same numbers.
   int64_t version_time_ns = 0;
-  bool blocks = false;  // asks for rpc/shared_blocks_format.h
+  Kind kind = Kind::kMap;
+  std::string reader_id = {};  // of kOpen, in place of `file_id`: 16 bytes
 };
 std::string EncodeQuestion(const CutMapQuestion& question);
 // The length of the question that begins with `bytes`; 0: not known yet. Unset: it is no question.

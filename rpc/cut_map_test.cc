@@ -130,6 +130,18 @@ TEST(CutMapQuestionTest, IsReadAsItWasWritten) {
   EXPECT_FALSE(QuestionBytes(EncodeQuestion({"t", std::string(1 << 20, 'n'), "", 0, 0})));
 }
 
+TEST(CutMapQuestionTest, AnOpenNamesItsReader) {
+  CutMapQuestion question{"node7:7447", "scan.h5", ""};
+  question.kind = CutMapQuestion::Kind::kOpen;
+  question.reader_id = std::string(16, 'r');
+  const auto read = DecodeQuestion(EncodeQuestion(question));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->kind, CutMapQuestion::Kind::kOpen);
+  EXPECT_EQ(read->name, "scan.h5");
+  EXPECT_EQ(read->reader_id, question.reader_id);
+  EXPECT_EQ(read->file_id, "");
+}
+
 TEST(CutMapTest, WhereNobodyListensThatIsSaidAtOnce) {
   const auto map = CutMap::Ask("/nonexistent/agent.sock.maps", {}, kSize, absl::InfinitePast());
   EXPECT_EQ(map.status().code(), absl::StatusCode::kUnavailable);

@@ -50,7 +50,8 @@ absl::StatusOr<std::unique_ptr<SharedBlocks>> SharedBlocks::Ask(const std::strin
   H5M_ASSIGN_OR_RETURN(AgentAnswer got,
                        AskAgent(socket_path, question, deadline,
                                 {reinterpret_cast<char*>(&answer), sizeof(answer)}));
-  if (std::memcmp(answer.magic, kSharedMagic, sizeof(answer.magic)) != 0 ||
+  if (got.length_bytes != sizeof(answer) ||
+      std::memcmp(answer.magic, kSharedMagic, sizeof(answer.magic)) != 0 ||
       answer.descriptor_count != got.memories.size()) {
     return Refuse("the answer makes no sense");
   }
@@ -104,8 +105,12 @@ absl::Status SharedBlocks::MapTable(const OwnedFd& table) {
 uint64_t SharedBlocks::block_count() const { return (size_bytes_ + kBlock - 1) / kBlock; }
 
 uint64_t SharedBlocks::Read(uint64_t offset, absl::Span<char> out) {
-  const uint64_t begin = offset, end = offset + out.size();
   AskAhead(offset, out.size());
+  return ReadBeside(offset, out);
+}
+
+uint64_t SharedBlocks::ReadBeside(uint64_t offset, absl::Span<char> out) {
+  const uint64_t begin = offset, end = offset + out.size();
   bool has_asked = false;  // for the block at `offset`
   while (offset < end) {
     const uint64_t copied = Copy(offset, out.subspan(offset - begin));
@@ -150,7 +155,7 @@ bool SharedBlocks::CopyFromSlot(uint64_t slot, uint64_t offset, absl::Span<char>
       cut_ > entry.last_cut.load(std::memory_order_relaxed)) {
     return false;
   }
-  const uint64_t from = slot * kBlock + offset % kBlock;
+  const uint64_t from = SharedSlotOffset(slot, set_count_) + offset % kBlock;
   for (uint64_t done = 0; done < out.size();) {
     const ssize_t got =
         pread(bytes_.get(), out.data() + done, out.size() - done, static_cast<off_t>(from + done));

@@ -44,7 +44,9 @@ class SharedBlocks {
   // Fills the beginning of `out` with the bytes from `offset` on, which must be within the cut.
   // Returns how many; fewer than all: the next one is not to be had here now.
   uint64_t Read(uint64_t offset, absl::Span<char> out);
-  // The same, with no question to the agent; it is no read in order either.
+  // The same, for bytes beside those that are read in order: nothing is asked for ahead.
+  uint64_t ReadBeside(uint64_t offset, absl::Span<char> out);
+  // The same, with no question to the agent.
   uint64_t Peek(uint64_t offset, absl::Span<char> out) const;
 
  private:

@@ -15,15 +15,21 @@ inline constexpr uint64_t kSharedWays = 8;
 // A message asks for so many blocks at most: 4 MiB.
 inline constexpr uint32_t kSharedWantMax = 64;
 
-// The table's memory: this header, and then an entry for each slot, set by set. Slot i has its
-// bytes at i * kSharedBlockBytes of the other memory.
+// The table's memory: this header, and then an entry for each slot, set by set. The other memory
+// has their bytes, where blocks that follow each other lie so too: SharedSlotOffset().
 struct SharedBlocksHeader {
   char magic[8];  // kSharedMagic
   uint64_t set_count;
   uint64_t unused[2];
 };
 static_assert(sizeof(SharedBlocksHeader) == 32);
-inline constexpr char kSharedMagic[9] = "H5MBLK01";
+inline constexpr char kSharedMagic[9] = "H5MBLK02";
+
+// Where a slot has its bytes: first come the first slots of all sets, then the second ones, and so
+// on.
+constexpr uint64_t SharedSlotOffset(uint64_t slot, uint64_t set_count) {
+  return (slot % kSharedWays * set_count + slot / kSharedWays) * kSharedBlockBytes;
+}
 
 // The agent alone writes an entry. It raises `sequence` to an odd number before a change of the
 // bytes or of the block, and to an even one after it. `last_cut` may grow smaller without that.
@@ -39,8 +45,8 @@ static_assert(sizeof(SharedBlockEntry) == 32);
 static_assert(std::atomic<uint64_t>::is_always_lock_free);
 inline constexpr uint64_t kSharedCurrent = UINT64_MAX;
 
-// The answer to a question with CutMapQuestion::blocks. The descriptors come with it: the table and
-// the bytes.
+// The answer to a question with CutMapQuestion::Kind::kBlocks. The descriptors come with it: the
+// table and the bytes.
 struct SharedBlocksAnswer {
   char magic[8];              // kSharedMagic
   uint32_t descriptor_count;  // 0: there is no memory; else 2

@@ -60,7 +60,7 @@ class SharedBlocksTest : public testing::Test {
   void Put(uint64_t block, uint64_t way, char byte, uint64_t first_cut = 1,
            uint64_t last_cut = kSharedCurrent) {
     const uint64_t slot = block % kSets * kSharedWays + way;
-    std::memset(Mapped(bytes_) + slot * kBlock, byte, kBlock);
+    std::memset(Mapped(bytes_) + SharedSlotOffset(slot, kSets), byte, kBlock);
     SharedBlockEntry& entry = Entry(slot);
     entry.block = block;
     entry.first_cut = first_cut;
@@ -185,6 +185,18 @@ TEST_F(SharedBlocksTest, ReadsInOrderAskAhead) {
   EXPECT_EQ(want.first, 2);
   EXPECT_EQ(blocks->Read(4 * kBlock, absl::MakeSpan(out)), kBlock);
   EXPECT_FALSE(WasAsked()) << "this is another place";
+}
+
+TEST_F(SharedBlocksTest, AReadBesideTheOthersChangesNothingOfTheirOrder) {
+  for (uint64_t block = 0; block < 6; ++block) Put(block, block / kSets, 'a');
+  const auto blocks = Open();
+  std::string out(kBlock, '?');
+  EXPECT_EQ(blocks->Read(0, absl::MakeSpan(out)), kBlock);
+  EXPECT_EQ(blocks->ReadBeside(kBlock, absl::MakeSpan(out)), kBlock);
+  EXPECT_EQ(blocks->ReadBeside(4 * kBlock, absl::MakeSpan(out)), kBlock);
+  EXPECT_FALSE(WasAsked());
+  EXPECT_EQ(blocks->Read(kBlock, absl::MakeSpan(out)), kBlock);
+  EXPECT_EQ(Asked().kind, SharedWant::kAhead);
 }
 
 TEST_F(SharedBlocksTest, OfALargeReadTheNextPartComesMeanwhile) {

@@ -225,6 +225,21 @@ TEST_F(AgentTest, MemoryIsForThoseThatAreKnownToHaveTheRight) {
   EXPECT_EQ(agents_.asked, 1);
 }
 
+TEST_F(AgentTest, OneQuestionOpensTheNewestCutForThoseWithTheRight) {
+  Start();
+  rpc::CutMapQuestion question{config_.servers.front().target, "a.h5", ""};
+  question.kind = rpc::CutMapQuestion::Kind::kOpen;
+  question.reader_id = std::string(16, 'r');
+  const auto opened = OpenCut(*agent_, kStranger, question);
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->snapshot.cut(), 7);
+  EXPECT_EQ(opened->snapshot.file_id(), std::string(16, 'a'));
+  EXPECT_NE(opened->memory, nullptr) << "with what is known of its metadata";
+  EXPECT_EQ(agents_.asked, 1) << "a right that nobody had asked for yet";
+  agents_.may_read = false;
+  EXPECT_TRUE(absl::IsNotFound(OpenCut(*agent_, kStranger + 1, question).status()));
+}
+
 TEST_F(AgentTest, WithoutTablesOrByConfigurationAllUsersRead) {
   agents_.has_tables = agents_.may_read = false;
   Start(kStranger);

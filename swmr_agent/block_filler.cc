@@ -9,7 +9,7 @@
 namespace h5mirror::agent {
 namespace {
 
-constexpr int kThreads = 8;
+constexpr int kThreads = 16;
 // Of one reader. It waits for one question. To ask ahead more often than that brings nothing.
 constexpr int kAheadMax = 4;
 constexpr int kWaitingMax = kAheadMax + 2;

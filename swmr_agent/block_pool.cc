@@ -146,15 +146,19 @@ BlockPool::Claim BlockPool::TryClaim(const BlockPtr& block) {
 void BlockPool::Release(const BlockPtr& block) {
   absl::MutexLock lock(&mutex_);
   block->is_fetched_now_ = false;
-  released_.SignalAll();
+  // Of most blocks nobody waits for just this one: those that wait for others are left asleep.
+  if (block->waiting_ > 0) released_.SignalAll();
 }
 
 bool BlockPool::AwaitRelease(const BlockPtr& block, absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
-  while (block->is_fetched_now_) {
-    if (released_.WaitWithDeadline(&mutex_, deadline)) return !block->is_fetched_now_;
+  ++block->waiting_;
+  bool is_late = false;
+  while (block->is_fetched_now_ && !is_late) {
+    is_late = released_.WaitWithDeadline(&mutex_, deadline);
   }
-  return true;
+  --block->waiting_;
+  return !block->is_fetched_now_;
 }
 
 BlockPool::Count BlockPool::count() {

@@ -37,6 +37,7 @@ class Block {
   uint32_t known_ = 0;  // bit i: page i
   bool is_metadata_ = false;
   bool is_fetched_now_ = false;  // somebody has it from Claim()
+  int waiting_ = 0;              // in AwaitRelease()
   bool is_listed_ = false;
   std::list<std::shared_ptr<Block>>::iterator place_;
 };

@@ -25,7 +25,8 @@ namespace h5mirror::agent {
 
 // The memory of one user's readers: that user alone gets it, and it holds only what that user has
 // asked for. Its size never changes, and nobody but this process can write to it. Slots take memory
-// when they are first filled; so long it is the pool's, until the window is destroyed.
+// when they are first filled, or 32 at once where most of the file is expected; so long it is the
+// pool's, until the window is destroyed.
 //
 // Of BlockWindows, and guarded by its mutex but for the first two functions.
 class BlockWindow {
@@ -49,13 +50,18 @@ class BlockWindow {
   absl::Status Map();
   // The slot with the block as in the cut; -1: none.
   int64_t Find(uint64_t cut, uint64_t block) const;
+  uint64_t OffsetOf(uint64_t slot) const { return rpc::SharedSlotOffset(slot, set_count_); }
   std::string_view BytesOf(uint64_t slot, uint64_t length) const;
   // False: there is no memory for it.
   bool Put(uint64_t cut, uint64_t last_cut, uint64_t block, std::string_view bytes);
   // A slot of the block's set to be filled anew; -1: there is no memory for one.
   int64_t Choose(uint64_t cut, uint64_t block);
   bool Allocate(uint64_t slot);
-  // How many more slots get memory until a file of so many blocks is there.
+  // The same with those of the 31 blocks beside `block`, in one large page of the kernel's. False:
+  // they are not expected, few readers would copy from it, or there is none.
+  bool AllocateLarge(uint64_t slot, uint64_t block);
+  void NoteMemory(uint64_t slot);
+  // How many more slots are filled until a file of so many blocks is there.
   uint64_t MissingOf(uint64_t blocks) const;
   // The blocks that `changed` touches are no more those of the cuts after `cut`.
   void Close(uint64_t cut, absl::Span<const Extent> changed);
@@ -67,8 +73,12 @@ class BlockWindow {
   char* table_ = nullptr;
   char* bytes_ = nullptr;
   Entry* entries_ = nullptr;
-  std::vector<uint64_t> filled_;   // slots that have memory
-  std::vector<bool> has_memory_;   // by slot
+  std::vector<uint64_t> filled_;  // slots that hold a block
+  std::vector<bool> has_memory_;  // by slot
+  uint64_t with_memory_ = 0;      // slots
+  uint64_t expected_blocks_ = 0;  // of the file, if most of it is likely to be wanted
+  int64_t readers_ = 0;           // about, at the last Put()
+  bool gets_large_pages_ = true;
   std::vector<uint8_t> next_way_;  // by set: the next one to be taken
   bool gets_more_ = false;         // between BeginMore() and EndMore()
 };

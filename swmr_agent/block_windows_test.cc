@@ -246,6 +246,28 @@ TEST_F(BlockWindowsTest, OfAFileThatIsReadMuchMoreComesBeforeItIsWanted) {
   EXPECT_EQ(Read(*reader, 0, 30 * kBlockBytes), ranges.bytes.substr(0, 28 * kBlockBytes));
 }
 
+// Where the kernel has no large pages, the blocks lie in single ones.
+TEST_F(BlockWindowsTest, BlocksInLargePagesAreReadAsThoseBesideThem) {
+  constexpr uint64_t kBlocks = 200, kSets = 160;
+  FakeRanges ranges(RandomBytes(kBlocks * kBlockBytes - 7, 5));
+  const auto pool = std::make_shared<BlockPool>(64 << 20);
+  const auto image = Image(ranges, pool);
+  WindowPtr window = Window(*image);
+  std::vector<WindowPtr> readers(4, window);
+  const uint64_t table_bytes = pool->count().reserved_bytes;
+  EXPECT_TRUE(image->Share(window, 3, 2).ok());
+  EXPECT_TRUE(image->Share(window, 3 + kSets, 2).ok()) << "the second slots of the same sets";
+  for (int i = 0; i < 10; ++i) image->ShareMore(window, 10, [] { return true; });
+  const auto reader = ReaderOf(window, *image);
+  EXPECT_EQ(Read(*reader, 0, ranges.bytes.size()), ranges.bytes);
+  const uint64_t blocks_bytes = pool->count().reserved_bytes - table_bytes;
+  EXPECT_GE(blocks_bytes, kBlocks * kBlockBytes);
+  EXPECT_LT(blocks_bytes, (kBlocks + 16) * kBlockBytes) << "no large page for a small rest";
+  readers.clear();
+  window.reset();
+  EXPECT_EQ(pool->count().reserved_bytes, 0);
+}
+
 TEST_F(BlockWindowsTest, NoMoreComesThanThereIsRoomFor) {
   FakeRanges ranges(RandomBytes(128 * kBlockBytes, 4));
   const auto image = Image(ranges, std::make_shared<BlockPool>(8 << 20));

@@ -110,12 +110,12 @@ ExitCode Run(const Config& config) {
   for (const rpc::ClientOptions& options : config.servers) StrAppend(&servers, " ", options.server);
   absl::StatusOr<std::unique_ptr<MapServer>> maps = MapServer::Listen(
       rpc::CutMapSocket(config.socket.string()), config.socket_mode_bits,
-      [&agent](uid_t user, const rpc::CutMapQuestion& question) {
-        return FindMemory(agent, user, question);
-      },
-      [&agent](uid_t user, const rpc::CutMapQuestion& question) {
-        return FindSharedBlocks(agent, user, question);
-      });
+      {.map = [&agent](uid_t user,
+                       const auto& question) { return FindMemory(agent, user, question); },
+       .blocks = [&agent](uid_t user,
+                          const auto& question) { return FindSharedBlocks(agent, user, question); },
+       .open = [&agent](uid_t user,
+                        const auto& question) { return OpenCut(agent, user, question); }});
   if (!maps.ok()) spdlog::warn("readers map nothing: {}", ToStd(maps.status().message()));
   spdlog::info("h5mirror-agent {} serves {} for{}", kVersion, config.socket.string(), servers);
   sd_notify(0, "READY=1");

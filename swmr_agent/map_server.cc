@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -15,6 +16,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "spdlog/spdlog.h"
+#include "swmr_agent/send_memory.h"
 #include "swmr_agent/socket_place.h"
 
 namespace h5mirror::agent {
@@ -25,49 +27,34 @@ constexpr absl::Duration kQuestionWait = absl::Seconds(5);
 // While no reader can be let in, and to find the readers that have not asked in time.
 constexpr int kLookMs = 1000;
 
-// In one piece, with the descriptors.
-bool Send(int socket, iovec answer, const std::vector<int>& fds) {
-  alignas(cmsghdr) char room[CMSG_SPACE(rpc::kMapDescriptorsMax * sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &answer;
-  message.msg_iovlen = 1;
-  if (!fds.empty()) {
-    message.msg_control = room;
-    message.msg_controllen = CMSG_SPACE(fds.size() * sizeof(int));
-    cmsghdr* const part = CMSG_FIRSTHDR(&message);
-    part->cmsg_level = SOL_SOCKET;
-    part->cmsg_type = SCM_RIGHTS;
-    part->cmsg_len = CMSG_LEN(fds.size() * sizeof(int));
-    memcpy(CMSG_DATA(part), fds.data(), fds.size() * sizeof(int));
-  }
-  const ssize_t sent = sendmsg(socket, &message, MSG_NOSIGNAL);
-  return sent >= 0 && static_cast<size_t>(sent) == answer.iov_len;
+template <typename Answer>
+std::string_view BytesOf(const Answer& answer) {
+  return {reinterpret_cast<const char*>(&answer), sizeof(answer)};
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MapServer>> MapServer::Listen(const std::filesystem::path& path,
-                                                             mode_t mode_bits, Find find,
-                                                             FindBlocks find_blocks,
+                                                             mode_t mode_bits, Answers answers,
                                                              absl::Duration unused_max) {
   H5M_ASSIGN_OR_RETURN(const auto place, SocketPlace::Prepare(path));
   H5M_ASSIGN_OR_RETURN(OwnedFd listener, ListenAt(*place));
   OwnedFd stop(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (stop.get() < 0) return ErrnoToStatus(errno, "listen for readers that map");
   H5M_RETURN_IF_ERROR(place->Publish(mode_bits));
-  return std::unique_ptr<MapServer>(new MapServer(path, std::move(listener), std::move(stop),
-                                                  std::move(find), std::move(find_blocks),
-                                                  unused_max));
+  return std::unique_ptr<MapServer>(
+      new MapServer(path, std::move(listener), std::move(stop), std::move(answers), unused_max));
 }
 
-MapServer::MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Find find,
-                     FindBlocks find_blocks, absl::Duration unused_max)
+MapServer::MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Answers answers,
+                     absl::Duration unused_max)
     : path_(std::move(path)),
       listener_(std::move(listener)),
       stop_(std::move(stop)),
-      find_(std::move(find)),
-      find_blocks_(std::move(find_blocks)),
+      find_(std::move(answers.map)),
+      find_blocks_(std::move(answers.blocks)),
       unused_max_(unused_max),
+      opener_(std::move(answers.open)),
       thread_([this] {
         pthread_setname_np(pthread_self(), "h5m-maps");
         Run();
@@ -142,13 +129,20 @@ bool MapServer::Serve(Reader& reader) {
 }
 
 bool MapServer::Answer(Reader& reader) {
-  const std::optional<rpc::CutMapQuestion> question = rpc::DecodeQuestion(reader.asked);
+  std::optional<rpc::CutMapQuestion> question = rpc::DecodeQuestion(reader.asked);
   if (!question) return false;
-  const bool has_memory =
-      question->blocks ? AnswerBlocks(reader, *question) : AnswerMap(reader, *question);
   reader.has_answer = true;
   reader.asked = std::string();
-  return has_memory;
+  switch (question->kind) {
+    case rpc::CutMapQuestion::Kind::kMap:
+      return AnswerMap(reader, *question);
+    case rpc::CutMapQuestion::Kind::kBlocks:
+      return AnswerBlocks(reader, *question);
+    case rpc::CutMapQuestion::Kind::kOpen:
+      PassOn(reader, *std::move(question));
+      return true;
+  }
+  return false;
 }
 
 bool MapServer::AnswerMap(Reader& reader, const rpc::CutMapQuestion& question) {
@@ -160,9 +154,15 @@ bool MapServer::AnswerMap(Reader& reader, const rpc::CutMapQuestion& question) {
   rpc::CutMapAnswer answer{};
   memcpy(answer.magic, rpc::kAnswerMagic, sizeof(answer.magic));
   answer.descriptor_count = static_cast<uint32_t>(fds.size());
-  if (!Send(reader.fd.get(), {&answer, sizeof(answer)}, fds) || fds.empty()) return false;
+  if (!SendMemory(reader.fd.get(), BytesOf(answer), fds) || fds.empty()) return false;
   reader.memory = *std::move(memory);
   return true;
+}
+
+void MapServer::PassOn(Reader& reader, rpc::CutMapQuestion question) {
+  reader.opened = std::make_shared<OpenReader>();
+  reader.opened->fd = std::move(reader.fd);
+  opener_.Take(reader.opened, reader.user, std::move(question));
 }
 
 bool MapServer::AnswerBlocks(Reader& reader, const rpc::CutMapQuestion& question) {
@@ -181,7 +181,7 @@ bool MapServer::AnswerBlocks(Reader& reader, const rpc::CutMapQuestion& question
     spdlog::debug("{}: no blocks shared: {}", question.name, ToStd(view.status().message()));
   }
   answer.descriptor_count = static_cast<uint32_t>(fds.size());
-  if (!Send(reader.fd.get(), {&answer, sizeof(answer)}, fds) || fds.empty()) return false;
+  if (!SendMemory(reader.fd.get(), BytesOf(answer), fds) || fds.empty()) return false;
   reader.blocks = std::make_shared<BlockReader>();
   reader.blocks->fd = std::move(reader.fd);
   reader.blocks->view = *std::move(view);

@@ -19,12 +19,13 @@
 #include "rpc/cut_map.h"
 #include "swmr_agent/block_filler.h"
 #include "swmr_agent/cut_memory.h"
+#include "swmr_agent/cut_opener.h"
 
 namespace h5mirror::agent {
 
 // A plain socket beside gRPC's, since descriptors go with it. A connection is one map, and stays
 // until its reader has let go of it: so long the memory counts as ours. Has one thread, which never
-// waits for a reader, and those of a BlockFiller.
+// waits for a reader, and those of a BlockFiller and a CutOpener.
 class MapServer {
  public:
   using MemoryPtr = std::shared_ptr<const CutMemory>;
@@ -35,14 +36,19 @@ class MapServer {
   // The same, for questions that ask for blocks.
   using FindBlocks =
       std::function<absl::StatusOr<SharedView>(uid_t user, const rpc::CutMapQuestion& question)>;
+  // The answers to questions, by their kind.
+  struct Answers {
+    Find map;
+    FindBlocks blocks;
+    CutOpener::Open open;
+  };
 
   // So long after its last reader a window is kept for the next one, unless memory is short.
   static constexpr absl::Duration kUnusedMax = absl::Seconds(10);
 
   // kUnavailable names `path`, and why.
   static absl::StatusOr<std::unique_ptr<MapServer>> Listen(const std::filesystem::path& path,
-                                                           mode_t mode_bits, Find find,
-                                                           FindBlocks find_blocks,
+                                                           mode_t mode_bits, Answers answers,
                                                            absl::Duration unused_max = kUnusedMax);
   // Readers keep their mappings.
   ~MapServer();
@@ -56,17 +62,21 @@ class MapServer {
     std::string asked;  // so far this
     bool has_answer = false;
     MemoryPtr memory{};                     // its mapping
-    std::shared_ptr<BlockReader> blocks{};  // or this one; it has the descriptor then
+    std::shared_ptr<BlockReader> blocks{};  // or one of these; it has the descriptor then
+    std::shared_ptr<OpenReader> opened{};
 
-    int descriptor() const { return blocks != nullptr ? blocks->fd.get() : fd.get(); }
+    int descriptor() const {
+      if (opened != nullptr) return opened->fd.get();
+      return blocks != nullptr ? blocks->fd.get() : fd.get();
+    }
   };
   struct Unused {
     WindowPtr window;
     absl::Time until;
   };
 
-  MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Find find,
-            FindBlocks find_blocks, absl::Duration unused_max);
+  MapServer(std::filesystem::path path, OwnedFd listener, OwnedFd stop, Answers answers,
+            absl::Duration unused_max);
   void Run();
   void Accept();
   // False: it has gone, or is to go.
@@ -74,6 +84,8 @@ class MapServer {
   bool Answer(Reader& reader);
   bool AnswerMap(Reader& reader, const rpc::CutMapQuestion& question);
   bool AnswerBlocks(Reader& reader, const rpc::CutMapQuestion& question);
+  // Leaves the answer to a thread that may wait.
+  void PassOn(Reader& reader, rpc::CutMapQuestion question);
   // Windows stay for the next reader for a while.
   void LetGo(Reader& reader);
 
@@ -84,6 +96,7 @@ class MapServer {
   const FindBlocks find_blocks_;
   const absl::Duration unused_max_;
   BlockFiller filler_;
+  CutOpener opener_;
   bool accepts_ = true;  // the rest: of the thread
   std::list<Reader> readers_;
   std::list<Unused> unused_;

@@ -13,6 +13,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "gtest/gtest.h"
+#include "rpc/agent_open.h"
 #include "rpc/agent_socket.h"
 #include "rpc/shared_blocks.h"
 #include "swmr_agent/cut_image.h"
@@ -32,12 +33,17 @@ class MapServerTest : public testing::Test {
     image_->Learn(0, ranges_.bytes);
     auto server = MapServer::Listen(
         path(), 0600,
-        [this](uid_t user, const rpc::CutMapQuestion& question) {
-          return user == geteuid() && question.name == "a.h5" && question.cut == 7
-                     ? image_->Memory()
-                     : absl::StatusOr<MapServer::MemoryPtr>(absl::NotFoundError("no such cut"));
-        },
-        [this](uid_t user, const rpc::CutMapQuestion& question) { return View(user, question); },
+        {.map =
+             [this](uid_t user, const rpc::CutMapQuestion& question) {
+               return user == geteuid() && question.name == "a.h5" && question.cut == 7
+                          ? image_->Memory()
+                          : absl::StatusOr<MapServer::MemoryPtr>(
+                                absl::NotFoundError("no such cut"));
+             },
+         .blocks = [this](uid_t user,
+                          const rpc::CutMapQuestion& question) { return View(user, question); },
+         .open = [this](uid_t user,
+                        const rpc::CutMapQuestion& question) { return Open(user, question); }},
         // Only a lack of memory ends a window.
         absl::InfiniteDuration());
     ASSERT_TRUE(server.ok()) << server.status();
@@ -61,8 +67,26 @@ class MapServerTest : public testing::Test {
   absl::StatusOr<std::unique_ptr<rpc::SharedBlocks>> AskBlocks(const std::string& name = "a.h5",
                                                                uint64_t size_bytes = kSize) {
     rpc::CutMapQuestion question{"s:1", name, "", 7, 0};
-    question.blocks = true;
+    question.kind = rpc::CutMapQuestion::Kind::kBlocks;
     return rpc::SharedBlocks::Ask(path(), question, size_bytes, absl::Now() + absl::Seconds(30));
+  }
+  absl::StatusOr<OpenedCut> Open(uid_t user, const rpc::CutMapQuestion& question) {
+    if (user != geteuid() || question.reader_id != std::string(16, 'r')) {
+      return absl::NotFoundError("no such reader");
+    }
+    OpenedCut opened;
+    opened.snapshot.set_cut(7);
+    opened.snapshot.set_size_bytes(kSize);
+    opened.snapshot.set_file_id(std::string(16, 'f'));
+    if (question.name != "without a map") opened.memory = *image_->Memory();
+    return opened;
+  }
+  absl::StatusOr<rpc::OpenedAtAgent> AskToOpen(const std::string& name,
+                                               std::string reader_id = std::string(16, 'r')) {
+    rpc::CutMapQuestion question{"s:1", name, ""};
+    question.kind = rpc::CutMapQuestion::Kind::kOpen;
+    question.reader_id = std::move(reader_id);
+    return rpc::OpenAtAgent(path(), question, absl::Now() + absl::Seconds(30));
   }
   void SetMayRead(absl::Status status) {
     absl::MutexLock lock(&mutex_);
@@ -130,6 +154,28 @@ TEST_F(MapServerTest, ItCountsAsLongAsAReaderHasIt) {
   EXPECT_TRUE(BecomesFree());
 }
 
+TEST_F(MapServerTest, OneQuestionOpensTheNewestCutAndMapsItsMetadata) {
+  auto opened = AskToOpen("a.h5");
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->snapshot.cut(), 7);
+  EXPECT_EQ(opened->snapshot.file_id(), std::string(16, 'f'));
+  ASSERT_NE(opened->map, nullptr);
+  image_.reset();
+  EXPECT_TRUE(Reads(*opened->map, ranges_.bytes));
+  EXPECT_GT(pool_->count().reserved_bytes, 0) << "it counts as long as it is mapped";
+  opened->map.reset();
+  EXPECT_TRUE(BecomesFree());
+}
+
+TEST_F(MapServerTest, AnOpenMayMapNothingOrFail) {
+  const auto opened = AskToOpen("without a map");
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(opened->snapshot.cut(), 7);
+  EXPECT_EQ(opened->map, nullptr);
+  EXPECT_EQ(AskToOpen("a.h5", "another one").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_TRUE(AskToOpen("a.h5").ok()) << "the next one is answered";
+}
+
 TEST_F(MapServerTest, OfWhatItDoesNotHaveItSaysSo) {
   EXPECT_EQ(Ask("b.h5").status().code(), absl::StatusCode::kNotFound);
   EXPECT_TRUE(Ask().ok());
@@ -139,7 +185,7 @@ TEST_F(MapServerTest, TheSocketIsForThoseItsModeSays) {
   struct stat info {};
   ASSERT_EQ(stat(path().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600);
-  const auto second = MapServer::Listen(path(), 0600, nullptr, nullptr);
+  const auto second = MapServer::Listen(path(), 0600, {});
   EXPECT_EQ(second.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_TRUE(Ask().ok()) << "the first one goes on";
 }
@@ -281,7 +327,7 @@ TEST_F(MapServerTest, AServerThatIsAwayIsNoEnd) {
 
 TEST_F(MapServerTest, AReaderThatAsksForBlocksInNonsenseIsHungUpOn) {
   rpc::CutMapQuestion question{"s:1", "a.h5", "", 7, 0};
-  question.blocks = true;
+  question.kind = rpc::CutMapQuestion::Kind::kBlocks;
   const sockaddr_un name = Name();
   for (const rpc::SharedWant want : {rpc::SharedWant{0, 1, 9}, {0, 65, rpc::SharedWant::kWait}}) {
     const OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));

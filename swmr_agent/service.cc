@@ -216,6 +216,17 @@ absl::StatusOr<SharedCut> FindAsked(Agent& agent, const Upstream& server,
 
 }  // namespace
 
+absl::StatusOr<OpenedCut> OpenCut(Agent& agent, uid_t user, const rpc::CutMapQuestion& question) {
+  H5M_ASSIGN_OR_RETURN(Upstream* const server, agent.FindServer(question.target));
+  H5M_RETURN_IF_ERROR(agent.CheckReader(*server, user, question.name));
+  const Agent::FilePtr file = agent.Follow(*server, question.name);
+  if (file == nullptr) return absl::UnavailableError("too many files are followed");
+  H5M_ASSIGN_OR_RETURN(const SharedCut cut, file->OpenNewest(question.reader_id));
+  OpenedCut opened{cut.snapshot, nullptr};
+  if (auto memory = cut.image->Memory(); memory.ok()) opened.memory = *std::move(memory);
+  return opened;
+}
+
 absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent, uid_t user,
                                                             const rpc::CutMapQuestion& question) {
   H5M_ASSIGN_OR_RETURN(Upstream* const server, agent.FindServer(question.target));

@@ -15,6 +15,7 @@
 #include "rpc/cut_map_format.h"
 #include "swmr_agent/agent.h"
 #include "swmr_agent/block_filler.h"
+#include "swmr_agent/cut_opener.h"
 
 namespace h5mirror::agent {
 
@@ -81,6 +82,9 @@ class VersionsFromMemory final : public v1::Versions::Service {
   LastCall last_call_;
 };
 
+// Opens the newest cut of a file for a reader, as ReadSnapshot does, with its metadata to map as
+// far as there is memory for it. May wait for the server. Any error: open it through gRPC.
+absl::StatusOr<OpenedCut> OpenCut(Agent& agent, uid_t user, const rpc::CutMapQuestion& question);
 // The memory to map of a cut or version that readers have open here, for a user whose rights to
 // it are known. Any error: nothing. Waits for no server.
 absl::StatusOr<std::shared_ptr<const CutMemory>> FindMemory(Agent& agent, uid_t user,

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "base/superblock_image.h"
 #include "client_vfd/session/reader_calls.h"
+#include "rpc/agent_open.h"
 #include "rpc/agent_socket.h"
 #include "rpc/cut_map.h"
 #include "rpc/shared_blocks.h"
@@ -21,12 +22,17 @@
 
 namespace h5mirror::vfd {
 struct Reader::Found {
+  // The open of a live file `name`.
+  void Take(const std::string& name, const v1::Snapshot& opened);
+
   v1::Version version;
   v1::Snapshot snapshot;    // of a live file
   std::string first_bytes;  // one block or the whole version; empty: not read yet
   absl::Time open_time = absl::InfinitePast();
   std::shared_ptr<SnapshotPins> pins = nullptr;
   std::shared_ptr<const OpenGroup> group = nullptr;
+  Maps maps = Maps::kAsk;
+  std::shared_ptr<const rpc::CutMap> map = nullptr;
 };
 
 namespace {
@@ -39,13 +45,13 @@ constexpr absl::Duration kMapWait = absl::Seconds(1);
 constexpr absl::Duration kMapSuspectFor = absl::Seconds(10);
 std::atomic<int64_t> map_suspect_until_ns = 0;
 
+bool IsMapSuspect(absl::Time now) { return absl::ToUnixNanos(now) < map_suspect_until_ns.load(); }
+
 // `ask` gets its deadline.
 template <typename Ask>
 auto AskToMap(Ask ask) -> decltype(ask(absl::Time())) {
   const absl::Time begin = absl::Now();
-  if (absl::ToUnixNanos(begin) < map_suspect_until_ns.load()) {
-    return absl::UnavailableError("the agent did not answer just now");
-  }
+  if (IsMapSuspect(begin)) return absl::UnavailableError("the agent did not answer just now");
   auto map = ask(begin + kMapWait);
   if (absl::IsDeadlineExceeded(map.status())) {
     map_suspect_until_ns = absl::ToUnixNanos(begin + kMapSuspectFor);
@@ -163,11 +169,38 @@ std::string IdentityOf(const ReaderConfig& config, const v1::Version& version,
 
 }  // namespace
 
+void Reader::Found::Take(const std::string& name, const v1::Snapshot& opened) {
+  snapshot = opened;
+  version = VersionOf(opened);
+  open_time = opened.has_open_time() ? rpc::FromProto(opened.open_time()) : absl::UnixEpoch();
+  if (version.version() == 0) pins->Add(name, version.cut());
+}
+
+bool Reader::FindAtAgent(const ReaderConfig& config, Found* found) {
+  const std::string agent = ReaderCalls::Get().AgentFor(config.server);
+  if (agent.empty() || IsMapSuspect(absl::Now())) return false;
+  rpc::CutMapQuestion question{.target = config.server.target, .name = config.name, .file_id = ""};
+  question.kind = rpc::CutMapQuestion::Kind::kOpen;
+  question.reader_id = found->pins->reader_id();
+  const absl::Duration wait = std::min(config.timeout, ReaderCalls::kAgentTimeout);
+  absl::StatusOr<rpc::OpenedAtAgent> opened =
+      rpc::OpenAtAgent(rpc::CutMapSocket(agent), question, absl::Now() + wait);
+  if (absl::IsDeadlineExceeded(opened.status())) ReaderCalls::Get().PassByAgent(config.server);
+  if (absl::IsInvalidArgument(opened.status())) found->maps = Maps::kNone;
+  if (!opened.ok()) return false;
+  found->Take(config.name, opened->snapshot);
+  found->maps = Maps::kTold;
+  found->map = std::move(opened->map);
+  return true;
+}
+
 absl::StatusOr<Reader::Found> Reader::FindLive(const ReaderConfig& config) {
   const LiveCut& live = *config.live;
   Found found;
   found.pins = live.root_id ? SnapshotPins::Find(*live.root_id, config.server, config.timeout)
                             : SnapshotPins::MakeFor(config.server, config.timeout);
+  const bool is_newest = live.cut == 0 && live.not_after == absl::InfinitePast();
+  if (is_newest && FindAtAgent(config, &found)) return found;
   std::string bytes(rpc::BlockCache::kBlockBytes, '\0');
   v1::ReadSnapshotRequest request;
   request.set_name(config.name);
@@ -188,12 +221,7 @@ absl::StatusOr<Reader::Found> Reader::FindLive(const ReaderConfig& config) {
     if (found.snapshot.cut() != 0 && !rpc::CheckSnapshot(answer.snapshot(), found.snapshot).ok()) {
       return absl::AbortedError("a newer cut was made while the newest one was opened");
     }
-    found.snapshot = answer.snapshot();
-    found.version = VersionOf(answer.snapshot());
-    found.open_time = answer.snapshot().has_open_time()
-                          ? rpc::FromProto(answer.snapshot().open_time())
-                          : absl::UnixEpoch();
-    if (found.version.version() == 0) found.pins->Add(config.name, found.version.cut());
+    found.Take(config.name, answer.snapshot());
     return absl::OkStatus();
   };
   H5M_RETURN_IF_ERROR(
@@ -291,13 +319,16 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ReaderConfig& config)
   std::string identity = IdentityOf(config, found.version, found.snapshot.file_id());
   std::string first_bytes = std::move(found.first_bytes);
   const std::string file_id = found.snapshot.file_id();
+  const Maps maps = found.maps;
+  std::shared_ptr<const rpc::CutMap> map = std::move(found.map);
   Ranges ranges = found.version.version() == 0 ? SnapshotRanges(config, found.snapshot, *found.pins)
                                                : VersionRanges(config, found.version);
   auto reader =
       std::unique_ptr<Reader>(new Reader(config, std::move(found), std::move(identity),
                                          std::move(ranges.ranges), std::move(ranges.stream)));
   reader->source_.Preload(std::move(first_bytes));
-  reader->ShareWithHost(config, file_id);
+  if (map != nullptr) reader->UseMap(std::move(map));
+  if (maps != Maps::kNone) reader->ShareWithHost(config, file_id, maps);
   H5M_RETURN_IF_ERROR(reader->Describe(reader->FindSuperblock()));
   return reader;
 }
@@ -314,7 +345,7 @@ Reader::Reader(const ReaderConfig& config, Found found, std::string identity,
       source_(identity_, static_cast<uint64_t>(version_.size_bytes()), std::move(ranges),
               ReaderCalls::Get().Cache(config.cache_bytes), std::move(stream)) {}
 
-void Reader::ShareWithHost(const ReaderConfig& config, const std::string& file_id) {
+void Reader::ShareWithHost(const ReaderConfig& config, const std::string& file_id, Maps maps) {
   const std::string agent = ReaderCalls::Get().AgentFor(config.server);
   if (agent.empty()) return;
   rpc::CutMapQuestion question{
@@ -324,7 +355,15 @@ void Reader::ShareWithHost(const ReaderConfig& config, const std::string& file_i
       version_.cut(),
       version_.version(),
       version_.server_time().seconds() * 1'000'000'000 + version_.server_time().nanos()};
-  if (MapMetadata(agent, question)) ShareBlocks(agent, std::move(question));
+  if (maps == Maps::kAsk && !MapMetadata(agent, question)) return;
+  ShareBlocks(agent, std::move(question));
+}
+
+void Reader::UseMap(std::shared_ptr<const rpc::CutMap> map) {
+  has_all_metadata_ = map->has_all();
+  source_.UseKnown([map = std::move(map)](uint64_t offset,
+                                          absl::Span<char> out) { return map->Read(offset, out); },
+                   has_all_metadata_);
 }
 
 bool Reader::MapMetadata(const std::string& agent, const rpc::CutMapQuestion& question) {
@@ -333,30 +372,30 @@ bool Reader::MapMetadata(const std::string& agent, const rpc::CutMapQuestion& qu
   };
   auto map = AskToMap(ask);
   if (!map.ok()) return absl::IsNotFound(map.status());  // What is wanted is asked for.
-  const std::shared_ptr<const rpc::CutMap> shared = *std::move(map);
-  source_.UseKnown(
-      [shared](uint64_t offset, absl::Span<char> out) { return shared->Read(offset, out); },
-      shared->has_all());
+  UseMap(*std::move(map));
   return true;
 }
 
 void Reader::ShareBlocks(std::string agent, rpc::CutMapQuestion question) {
-  question.blocks = true;
+  question.kind = rpc::CutMapQuestion::Kind::kBlocks;
   const auto ask = [agent = std::move(agent), question = std::move(question),
                     size_bytes = source_.size_bytes()](absl::Time deadline) {
     return rpc::SharedBlocks::Ask(rpc::CutMapSocket(agent), question, size_bytes, deadline);
   };
-  // By the first read of raw data: a reader that looks at metadata only needs no memory. Metadata
-  // that was not mapped is taken where it lies there, and else comes with more of it.
+  // By the first read of raw data: a reader that looks at metadata only needs no memory. Where all
+  // metadata is mapped, what HDF5 reads behind an object header is raw data. Where it is not, the
+  // rest is taken where it lies there, and else comes with more of it.
   source_.UseShared(
-      [ask, has_asked = false, blocks = std::shared_ptr<rpc::SharedBlocks>()](
-          uint64_t offset, absl::Span<char> out, rpc::ReadKind kind) mutable -> uint64_t {
-        if (kind == rpc::ReadKind::kMetadata)
-          return blocks == nullptr ? 0 : blocks->Peek(offset, out);
-        if (!std::exchange(has_asked, true)) {
+      [ask, has_all = has_all_metadata_, has_asked = false,
+       blocks = std::shared_ptr<rpc::SharedBlocks>()](uint64_t offset, absl::Span<char> out,
+                                                      rpc::ReadKind kind) mutable -> uint64_t {
+        const bool is_raw = kind == rpc::ReadKind::kRaw;
+        if ((is_raw || has_all) && !std::exchange(has_asked, true)) {
           if (auto asked = AskToMap(ask); asked.ok()) blocks = *std::move(asked);
         }
-        return blocks == nullptr ? 0 : blocks->Read(offset, out);
+        if (blocks == nullptr) return 0;
+        if (is_raw) return blocks->Read(offset, out);
+        return has_all ? blocks->ReadBeside(offset, out) : blocks->Peek(offset, out);
       });
 }
 

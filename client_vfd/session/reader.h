@@ -15,6 +15,7 @@
 #include "client_vfd/session/snapshot_pins.h"
 #include "h5mirror/v1/types.pb.h"
 #include "rpc/block_cache.h"
+#include "rpc/cut_map.h"
 #include "rpc/cut_map_format.h"
 #include "rpc/version_source.h"
 #include "rpc/version_spec.h"
@@ -67,11 +68,16 @@ class Reader {
 
  private:
   struct Found;
+  // Of an agent's memory: kTold the open brought all that there is; kNone no agent answers as it
+  // should.
+  enum class Maps { kAsk, kTold, kNone };
   static absl::StatusOr<Found> Find(const ReaderConfig& config);
   // The cut that all members of a family, split or multi file have, where it is one of them.
   static absl::StatusOr<Found> FindOfMembers(const ReaderConfig& config, Found found);
   static Found KeepOpen(Found from, Found to);
   static absl::StatusOr<Found> FindLive(const ReaderConfig& config);
+  // The newest cut, by one question to an agent of this host. False: ask in another way.
+  static bool FindAtAgent(const ReaderConfig& config, Found* found);
   static absl::StatusOr<Found> OpenLive(const ReaderConfig& config);
   Reader(const ReaderConfig& config, Found found, std::string identity, rpc::RangeReader ranges,
          rpc::StreamReader stream);
@@ -80,7 +86,8 @@ class Reader {
   absl::Status FindSuperblock();
   // Maps the metadata of the open version, if an agent of this host has it. Its raw data is looked
   // for when some is read.
-  void ShareWithHost(const ReaderConfig& config, const std::string& file_id);
+  void ShareWithHost(const ReaderConfig& config, const std::string& file_id, Maps maps);
+  void UseMap(std::shared_ptr<const rpc::CutMap> map);
   // False: no agent answers there as it should.
   bool MapMetadata(const std::string& agent, const rpc::CutMapQuestion& question);
   void ShareBlocks(std::string agent, rpc::CutMapQuestion question);
@@ -94,6 +101,7 @@ class Reader {
   const std::string identity_;
   const std::string writer_session_id_;
   rpc::VersionSource source_;
+  bool has_all_metadata_ = false;  // mapped
   bool is_swmr_ = false;
   uint64_t patch_offset_ = 0;
   std::string patch_;  // the closed superblock's bytes; empty: it needs no patch

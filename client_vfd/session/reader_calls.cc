@@ -37,8 +37,6 @@ constexpr absl::Duration kSuspectTimeout = absl::Milliseconds(300);
 constexpr absl::Duration kPause = absl::Milliseconds(20);
 // The longest pause, where its caller is over a limit: each is twice the one before.
 constexpr absl::Duration kPauseMax = absl::Milliseconds(500);
-// For a message of an agent; then the server is asked.
-constexpr absl::Duration kAgentTimeout = absl::Seconds(2);
 // For a message of digests of a file that the server reads from a slow disk.
 constexpr absl::Duration kDigestTimeout = absl::Seconds(5);
 
@@ -309,6 +307,13 @@ std::string ReaderCalls::AgentFor(const ReaderServer& server) {
   return FindAgent(server, &route) ? FindAgentSocket(server) : "";
 }
 
+void ReaderCalls::PassByAgent(const ReaderServer& server) {
+  Route route;
+  if (!FindAgent(server, &route)) return;
+  absl::MutexLock lock(&mutex_);
+  peers_[Engine::KeyOf(route.options)].suspect_until = absl::Now() + Engine::kSuspectFor;
+}
+
 bool ReaderCalls::RunAtAgent(Route route, absl::Duration timeout, Attempt attempt) {
   timeout = std::min(timeout, kAgentTimeout);
   if (!Begin(&route, &timeout).ok()) return false;
@@ -468,8 +473,7 @@ absl::Status ReaderCalls::ReadSnapshot(const ReaderServer& server, v1::ReadSnaps
         route, timeout, &v1::Snapshots::Stub::AsyncReadSnapshot, &request, &whole, deadline, sink,
         canceller);
   };
-  const std::string name = request.name();
-  const Target target{server, name, timeout};
+  const Target target{server, request.name(), timeout};
   return canceller == nullptr ? Run(target, read) : RunOnce(target, read);
 }
 
@@ -507,16 +511,15 @@ absl::StatusOr<v1::Version> ReaderCalls::DigestFile(const rpc::ClientOptions& se
                                                     const v1::DigestFileRequest& request,
                                                     absl::Duration timeout, rpc::DigestSink sink) {
   rpc::DigestBlocks blocks(request, sink);
-  ReaderServer only;
-  static_cast<rpc::ClientOptions&>(only) = server;
+  const ReaderServer only{server};
   bool begun = false;
-  const Target target{only, request.name(), timeout};
-  H5M_RETURN_IF_ERROR(RunAtServers(target, [&](const Route& route, absl::Time* deadline) {
-    const absl::Status status = DigestOnce(route, timeout, request, deadline, blocks, &begun);
-    // It would begin again with the first block, here or at another server.
-    const bool goes_on = IsAway(status) || IsPassing(status) || absl::IsUnavailable(status);
-    return begun && goes_on ? absl::AbortedError(status.message()) : status;
-  }));
+  H5M_RETURN_IF_ERROR(
+      RunAtServers({only, request.name(), timeout}, [&](const Route& route, absl::Time* deadline) {
+        const absl::Status status = DigestOnce(route, timeout, request, deadline, blocks, &begun);
+        // It would begin again with the first block, here or at another server.
+        const bool goes_on = IsAway(status) || IsPassing(status) || absl::IsUnavailable(status);
+        return begun && goes_on ? absl::AbortedError(status.message()) : status;
+      }));
   return blocks.Finish();
 }
 
@@ -549,10 +552,7 @@ uint64_t ReaderCalls::ForksBegun() {
 std::shared_ptr<rpc::BlockCache> ReaderCalls::Cache(uint64_t capacity_bytes) {
   absl::MutexLock lock(&mutex_);
   std::shared_ptr<rpc::BlockCache> cache = cache_.lock();
-  if (cache == nullptr) {
-    cache = std::make_shared<rpc::BlockCache>(capacity_bytes);
-    cache_ = cache;
-  }
+  if (cache == nullptr) cache_ = cache = std::make_shared<rpc::BlockCache>(capacity_bytes);
   cache->Grow(capacity_bytes);
   return cache;
 }

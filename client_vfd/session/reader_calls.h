@@ -85,8 +85,13 @@ class ReaderCalls {
                                          const v1::DigestFileRequest& request,
                                          absl::Duration timeout, rpc::DigestSink sink);
 
+  // For a message of an agent; then the server is asked.
+  static constexpr absl::Duration kAgentTimeout = absl::Seconds(2);
+
   // The socket of the agent for `server`; empty: there is none, or it has just failed.
   std::string AgentFor(const ReaderServer& server);
+  // That agent has just failed to answer in time.
+  void PassByAgent(const ReaderServer& server);
 
   // The block cache of all readers of the process. Lives as long as one of them is open.
   std::shared_ptr<rpc::BlockCache> Cache(uint64_t capacity_bytes);

@@ -1,10 +1,11 @@
 """HDF5's own parallel tests pass when the connector mirrors their files, and each file is on the server as it was left.
 
 With `./dev test --all` only: to build them takes minutes, and they take ten. tests/e2e/test_parallel.py has parallel
-programs for each run. Each test program names mpio itself, so it is the connector that brings h5mirror between. Left out, as they do not write
-through a parallel file or take longer than they tell: t_2Gio and t_bigio (gigabytes), t_pmulti_dset (over five minutes
-also without us), t_cache_image (which HDF5 does not run either), t_vfd (it calls a driver without the library above
-it), t_subfiling_vfd (another driver).
+programs for each run. Each test program names mpio itself, so it is the connector that brings h5mirror between.
+
+Left out, as they do not write through a parallel file or take longer than they tell: t_2Gio and t_bigio (gigabytes),
+t_pmulti_dset (over five minutes also without us), t_cache_image (which HDF5 does not run either), t_vfd (it calls a
+driver without the library above it), t_subfiling_vfd (another driver).
 """
 
 import shutil
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import paths
+from harness import paths, shims
 from harness.process import Process
 
 HERE = Path(__file__).resolve().parent
@@ -21,8 +22,7 @@ PROGRAMS = ["testphdf5", "t_mpi", "t_cache", "t_pread", "t_pshutdown", "t_presta
             "t_shapesame", "t_filters_parallel"]
 # It puts bytes before its files' superblocks with write(), which no driver sees.
 NOT_COMPARED = {"t_pread"}
-# MPICH's ranks spin while they wait: three on two processors take ten times as long as two.
-RANKS = {"openmpi": 3, "mpich": 2}
+RANKS = 3
 PROGRAM_MAX_S = 900
 
 
@@ -48,9 +48,8 @@ class Suite:
         self.programs = programs_over(mpi)
         self.kept = directory / "kept"
         self.kept.mkdir()
-        shim = directory / "keep_deleted.so"
-        subprocess.run(["gcc", "-shared", "-fPIC", "-o", shim, HERE / "keep_deleted.c", "-ldl"], check=True, timeout=60)
-        self.env = site.env(LD_PRELOAD=str(shim), KEEP_DELETED=str(self.kept), HDF5TestExpress="3", HDF5_NOCLEANUP="1",
+        preloaded = [shims.built(HERE / "keep_deleted.c", directory), *shims.for_ranks(mpi, directory)]
+        self.env = site.env(LD_PRELOAD=":".join(preloaded), KEEP_DELETED=str(self.kept), HDF5TestExpress="3", HDF5_NOCLEANUP="1",
                             HDF5_VOL_CONNECTOR="h5mirror drivers=all", OMPI_ALLOW_RUN_AS_ROOT="1",
                             OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
         self.env["LD_LIBRARY_PATH"] = str(self.programs)
@@ -63,7 +62,7 @@ class Suite:
         shutil.copytree(paths.HDF5_SOURCE / "test" / "testfiles", site.work, dirs_exist_ok=True)
 
     def run(self, program: str):
-        command = [shutil.which(f"mpirun.{self.mpi}"), "-n", RANKS[self.mpi], self.programs / program]
+        command = [shutil.which(f"mpirun.{self.mpi}"), "-n", RANKS, self.programs / program]
         if self.mpi == "openmpi":
             command.insert(1, "--oversubscribe")
         process = Process(command, self.site.logs, cwd=self.site.work, env=self.env, name=program)

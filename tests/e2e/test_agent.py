@@ -166,6 +166,25 @@ def test_readers_map_one_copy_of_the_metadata_that_outlives_the_agent(wheel):
     assert counted.calls("FollowFile") >= 1
 
 
+def has_grpc(process):
+    """Whether gRPC has begun in the process."""
+    return any(name.read_text().startswith("grpc_") for name in Path(f"/proc/{process.pid}/task").glob("*/comm"))
+
+
+def test_an_open_and_its_map_cost_no_call_of_grpc(bare_site):
+    live = Live(bare_site)
+    live.step(3)
+    agent = Agent(bare_site).start()
+    readers = [live.reader(agent=agent.socket) for _ in range(3)]
+    assert [seen for _, seen in readers] == ["3"] * 3 and all(mapped(reader) for reader, _ in readers)
+    assert not any(has_grpc(reader) for reader, _ in readers)
+    plain, _ = live.reader(agent="off")
+    assert has_grpc(plain)
+    live.step()
+    assert all(reader.ask("again") == "4" for reader, _ in readers), "the newest cut of that moment"
+    agent.stop()
+
+
 def test_readers_do_without_the_map(bare_site):
     live = Live(bare_site)
     agent = Agent(bare_site).start()

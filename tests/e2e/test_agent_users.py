@@ -83,7 +83,7 @@ class Readers:
     def maps(self, user: str, name: str = f"home/{ANNA}/a.h5", *, blocks: bool = False) -> int:
         """How many descriptors a user gets of the newest cut: to map its metadata, or of its blocks."""
         target, name = self.host.site.address.encode(), name.encode()
-        kind, answer_kind = (b"H5MASB01", b"H5MBLK01") if blocks else (b"H5MASK02", b"H5MGOT01")
+        kind, answer_kind = (b"H5MASB01", b"H5MBLK02") if blocks else (b"H5MASK02", b"H5MGOT01")
         question = struct.pack("<8sqqq16sIIII", kind, self.cut, 0, 0, b"", 0, len(target), len(name), 0)
         with socket.socket(socket.AF_UNIX) as asks:
             asks.settimeout(30)

@@ -1,18 +1,33 @@
-"""Programs of several ranks (programs/ranks.c), under Open MPI and a parallel HDF5."""
+"""Programs of several ranks (programs/ranks.c), under a parallel HDF5 and Open MPI, or with H5MIRROR_TEST_MPI=mpich
+under MPICH: for that the program is built here."""
 
 import os
 import shutil
+import subprocess
 
 import pytest
 
-from . import paths
+from . import paths, shims
 from .process import Process
 
-PROGRAM = paths.TEST_BIN / "e2e_ranks"
-LIBRARY = paths.CACHE / "hdf5-1.14.5-openmpi" / "lib"
+MPI = os.environ.get("H5MIRROR_TEST_MPI", "openmpi")
+IS_OPEN_MPI = MPI == "openmpi"
+PROGRAM = paths.TEST_BIN / ("e2e_ranks" if IS_OPEN_MPI else f"e2e_ranks.{MPI}")
+HDF5 = paths.CACHE / f"hdf5-1.14.5-{MPI}"
 COLUMNS = 512
 ROWS = 4  # of a rank in a step
 
+
+def _build() -> None:
+    """The program over another MPI than cmake's."""
+    source = paths.PROGRAMS / "ranks.c"
+    if IS_OPEN_MPI or (PROGRAM.exists() and PROGRAM.stat().st_mtime > source.stat().st_mtime):
+        return
+    subprocess.run([f"mpicc.{MPI}", "-O1", "-o", PROGRAM, source, f"-I{HDF5}/include", f"-L{HDF5}/lib", "-lhdf5"],
+                   check=True, timeout=120)
+
+
+_build()
 needed = pytest.mark.skipif(not PROGRAM.exists(), reason="there is no parallel HDF5 (./dev setup builds one)")
 
 
@@ -29,8 +44,12 @@ class Hosts:
         self.before = ["ip", "netns", "exec", machines.namespaces[0], "unshare", "--uts", "sh", "-c",
                        'hostname first; exec "$@"', "mpirun"]
         between = first.rpartition(".")[0] + ".0/24"
-        self._where = ["--mca", "plm_rsh_agent", agent, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", between,
-                       "--mca", "oob_tcp_if_include", between, "--host"]
+        if IS_OPEN_MPI:
+            self._where = ["--mca", "plm_rsh_agent", agent, "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include",
+                           between, "--mca", "oob_tcp_if_include", between, "--host"]
+        else:
+            # Its messages go through memory all the same: UCX sees that both are one machine.
+            self._where = ["-launcher", "rsh", "-launcher-exec", agent, "-hosts"]
         self._addresses = first, second
         self.of_rank = []  # before the program
 
@@ -44,7 +63,8 @@ class Nodes:
 
     def __init__(self, directory, per_node: int = 2):
         wrapper = directory / "on_node"
-        wrapper.write_text(f"#!/bin/sh\nNODE=node$((OMPI_COMM_WORLD_RANK / {per_node})) exec unshare --uts "
+        rank = "OMPI_COMM_WORLD_RANK" if IS_OPEN_MPI else "PMI_RANK"
+        wrapper.write_text(f"#!/bin/sh\nNODE=node$(({rank} / {per_node})) exec unshare --uts "
                            "sh -c 'hostname \"$NODE\"; exec \"$@\"' sh \"$@\"\n")
         wrapper.chmod(0o755)
         self.before = []
@@ -64,12 +84,15 @@ class Ranks:
                  columns: int = COLUMNS, hosts: Hosts | Nodes | None = None, **more):
         self.site, self.count = site, count
         env = site.env(config if config is not None else site.config(), **more)
-        env["LD_LIBRARY_PATH"] = str(LIBRARY)
+        env["LD_LIBRARY_PATH"] = str(HDF5 / "lib")
         for name in ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"):
             env[name] = "1"
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # Its sockets have short names only.
-        command = [*(hosts.before if hosts else []), shutil.which("mpirun.openmpi"), "--oversubscribe",
-                   *(hosts.words(count) if hosts else []), "-n", count, *(hosts.of_rank if hosts else []), PROGRAM, columns]
+        command = [*(hosts.before if hosts else []), shutil.which(f"mpirun.{MPI}"),
+                   *(["--oversubscribe"] if IS_OPEN_MPI else []), *(hosts.words(count) if hosts else []), "-n", count,
+                   *(hosts.of_rank if hosts else []), PROGRAM, columns]
+        if preloaded := shims.for_ranks(MPI, site.directory):
+            env["LD_PRELOAD"] = ":".join(preloaded)
         if config is not None:
             del env["HDF5_DRIVER"]
             command.append(config)
