@@ -21,11 +21,19 @@ FIGURES = [
     ("flushes a second, 16 writers", "1/s", "many", lambda out: out["flushes_per_s"], True),
     ("first open of a file", "ms", "opens", lambda out: out["open"]["median_ms"], False),
     ("files opened a second, a commit each", "1/s", "opens", lambda out: out["per_s"], True),
+    ("the same, 16 at a time", "1/s", "crowd", lambda out: out["per_s"], True),
     ("bulk: written and durable", "MiB/s", "bulk", lambda out: out["mib"] / (out["write_s"] + out["durable_s"]), True),
     ("bulk: until it is in the head", "MiB/s", "bulk",
      lambda out: out["mib"] / (out["write_s"] + out["durable_s"] + out["applied_s"]), True),
 ]
 BULK_TARGET = 1.5
+RUNS = ("one", "many", "opens", "crowd", "bulk")
+# Runs whose work Ceph's counters show, and how much of it there was.
+COUNTED = {
+    "one": ("of each flush of one writer in CephFS", lambda out: out["flush"]["count"]),
+    "opens": ("of each file opened there, with its commit", lambda out: out["open"]["count"]),
+    "crowd": ("the same, 16 at a time", lambda out: out["open"]["count"]),
+}
 
 
 class Bench:
@@ -34,34 +42,44 @@ class Bench:
         (directory / "local").mkdir()
         self.roots = {"local": directory / "local", "cephfs": ceph.root}
         # lane -> run -> one output for each round
-        self.rounds = {lane: {run: [] for run in ("one", "many", "opens", "bulk")} for lane in LANES}
+        self.rounds = {lane: {run: [] for run in RUNS} for lane in LANES}
         self.raw_mib_per_s: list[float] = []
-        self.per_flush: list[dict[str, tuple[float, float]]] = []
+        # run -> one for each round: name -> how often for one piece of work, and seconds each
+        self.counted: dict[str, list[dict[str, tuple[float, float]]]] = {run: [] for run in COUNTED}
 
     def run(self) -> None:
         for number in range(self.args.rounds):
             for lane in LANES if number % 2 == 0 else LANES[::-1]:
                 say(f"round {number + 1} of {self.args.rounds}: {lane}")
                 self.one(lane)
-            self.raw_mib_per_s.append(self.ceph.raw_mib_per_s(self.args.seconds))
+            self.raw_mib_per_s.append(self.ceph.raw_mib_per_s(self.args.gib))
 
     def one(self, lane: str) -> None:
-        args, rounds = self.args, self.rounds[lane]
-        before = self.ceph.counters() if lane == "cephfs" else None
-        rounds["one"].append(self.store(lane, "flushes", "--writers", 1, "--seconds", args.seconds))
-        if before is not None:
-            self.note_counters(before, rounds["one"][-1]["flush"]["count"])
-        rounds["many"].append(self.store(lane, "flushes", "--writers", 16, "--seconds", args.seconds))
-        rounds["opens"].append(self.store(lane, "open-files", "--count", args.files))
-        rounds["bulk"].append({**self.store(lane, "first-commit", "--gib", args.gib), "mib": 1024 * args.gib})
+        args = self.args
+        self.run_of(lane, "one", "flushes", "--keep", "--writers", 1, "--seconds", args.seconds)
+        self.run_of(lane, "many", "flushes", "--keep", "--writers", 16, "--seconds", args.seconds)
+        # Of files: nothing but their opens and commits, and what these leave to be done.
+        files = ("open-files", "--keep", "--flushes", 0, "--count", args.files)
+        self.run_of(lane, "opens", *files)
+        self.run_of(lane, "crowd", *files, "--at-once", 16)
+        # Removed at once: a small OSD has room for a few of them.
+        self.run_of(lane, "bulk", "first-commit", "--gib", args.gib)
+        self.rounds[lane]["bulk"][-1]["mib"] = 1024 * args.gib
 
-    def note_counters(self, before: dict, flushes: int) -> None:
-        after = self.ceph.counters()
+    def run_of(self, lane: str, run: str, *command) -> None:
+        is_counted = lane == "cephfs" and run in COUNTED
+        before = self.ceph.counters() if is_counted else {}
+        out = self.store(lane, *command)
+        self.rounds[lane][run].append(out)
+        if is_counted:
+            self.note_counters(run, before, COUNTED[run][1](out))
+
+    def note_counters(self, run: str, before: dict, pieces: int) -> None:
         noted = {}
-        for name, (count, seconds) in after.items():
+        for name, (count, seconds) in self.ceph.counters().items():
             more = count - before[name][0]
-            noted[name] = (more / flushes, (seconds - before[name][1]) / more if more else 0.0)
-        self.per_flush.append(noted)
+            noted[name] = (more / pieces, (seconds - before[name][1]) / more if more else 0.0)
+        self.counted[run].append(noted)
 
     def store(self, lane: str, verb: str, *arguments) -> dict:
         command = [paths.BIN / "bench_roots", verb, "--dir", self.roots[lane], *arguments]
@@ -86,11 +104,11 @@ def table(bench: Bench) -> str:
     return "\n".join(rows)
 
 
-def per_flush_table(bench: Bench) -> str:
-    rows = [f"{'of each flush of one writer in CephFS':42}{'count':>8}{'ms each':>10}"]
-    for name in bench.per_flush[0]:
-        count = Sample(noted[name][0] for noted in bench.per_flush).median
-        each_ms = 1000 * Sample(noted[name][1] for noted in bench.per_flush).median
+def counted_table(title: str, rounds: list[dict[str, tuple[float, float]]]) -> str:
+    rows = [f"{title:42}{'count':>8}{'ms each':>10}"]
+    for name in rounds[0]:
+        count = Sample(noted[name][0] for noted in rounds).median
+        each_ms = 1000 * Sample(noted[name][1] for noted in rounds).median
         rows.append(f"{name:42}{count:8.1f}" + (f"{each_ms:10.2f}" if each_ms else f"{'-':>10}"))
     return "\n".join(rows)
 
@@ -123,9 +141,11 @@ def main() -> int:
         bench = Bench(args, directory, ceph)
         bench.run()
     print("\n".join(f"{name}: {value}" for name, value in facts.items()))
-    print(f"\n{args.rounds} rounds, medians\n\n{table(bench)}\n\n{per_flush_table(bench)}")
+    print(f"\n{args.rounds} rounds, medians\n\n{table(bench)}")
+    for run, (title, _) in COUNTED.items():
+        print(f"\n{counted_table(title, bench.counted[run])}")
     if args.json:
-        args.json.write_text(json.dumps({"facts": facts, "rounds": bench.rounds, "per_flush": bench.per_flush,
+        args.json.write_text(json.dumps({"facts": facts, "rounds": bench.rounds, "counted": bench.counted,
                                          "raw_mib_per_s": bench.raw_mib_per_s}) + "\n")
     return 0
 

@@ -1,17 +1,17 @@
 // bench_roots: what large files and many files cost the store of a server, without a server.
 //
 //   bench_roots first-commit --dir DIR --gib 10 [--restart]
-//   bench_roots open-files --dir DIR --count 10000 [--memory-mib 256]
+//   bench_roots open-files --dir DIR --count 10000 [--at-once 16] [--flushes 2] [--memory-mib 256]
 //   bench_roots flushes --dir DIR --writers 32 --seconds 5 [--threads 2]
 //
 // first-commit: writes a file and commits it. While its first version gets into sums, another cut
 // is made every 50 ms. With --restart a process of its own writes, and ends without closing the
 // store once the version is durable: the checksums of the writes are lost and all is read back.
-// open-files: opens so many files for writing, and flushes each of them twice.
+// open-files: opens so many files for writing, commits each, and flushes each of them twice.
 // flushes: each writer flushes its own file without a pause.
 //
 // DIR may also be in CephFS: `cephfs:/DIR?conf=FILE`, as root of h5mirrord.toml. Makes a directory
-// in DIR, and removes it at the end; one in CephFS stays. One line of JSON on stdout.
+// in DIR, and removes it at the end unless --keep is given. One line of JSON on stdout.
 #include <dirent.h>
 #include <malloc.h>
 #include <sys/resource.h>
@@ -56,7 +56,10 @@ struct Options {
   std::string directory = ".";
   uint64_t size_gib = 1;
   bool restarts = false;
+  bool keeps = false;
   int count = 1000;
+  int at_once = 1;
+  int flushes = 2;
   uint64_t memory_mib = 256;
   int writers = 16;
   int threads = 2;
@@ -72,12 +75,27 @@ T Must(absl::StatusOr<T> result) {
   return *std::move(result);
 }
 
+// What cannot be removed stays.
+void RemoveBelow(EnvTree& tree, const std::string& directory) {
+  const auto entries = tree.List(directory);
+  if (!entries.ok()) return;
+  for (const DirectoryEntry& entry : *entries) {
+    const std::string name = StrCat(directory, "/", entry.name);
+    if (entry.kind == EntryKind::kDirectory) {
+      RemoveBelow(tree, name);
+    } else {
+      tree.Remove(name).IgnoreError();
+    }
+  }
+  tree.RemoveDirectory(directory).IgnoreError();
+}
+
 double SecondsSince(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
 
-// A directory of its own, which goes with it where it is on this machine.
+// A directory of its own, which goes with it.
 class Place {
  public:
-  explicit Place(const Options& options) {
+  explicit Place(const Options& options) : keeps_(options.keeps) {
     if (ceph::IsRootUrl(options.directory)) {
       MakeInCeph(options.directory);
     } else {
@@ -91,8 +109,12 @@ class Place {
   }
   Place(const Place&) = delete;
   ~Place() {
+    if (keeps_) return;
     std::error_code ignored;
     if (mounted_ == nullptr) std::filesystem::remove_all(store_options_.root, ignored);
+    if (mounted_ == nullptr) return;
+    const auto tree = mounted_->OpenTree("/");
+    if (tree.ok()) RemoveBelow(**tree, store_options_.root.filename());
   }
   const store::StoreOptions& store_options() const { return store_options_; }
   Env& env() const { return mounted_ == nullptr ? Env::Posix() : *mounted_; }
@@ -108,6 +130,7 @@ class Place {
     store_options_.root = "/" + name;
   }
 
+  const bool keeps_;
   std::unique_ptr<ceph::MountedEnv> mounted_;
   store::StoreOptions store_options_;
 };
@@ -264,7 +287,7 @@ int DescriptorCount() {
   return count;
 }
 
-nlohmann::json OpenFiles(const Options& options) {
+void AllowDescriptors(const Options& options) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   limit.rlim_cur = limit.rlim_max;
@@ -274,22 +297,43 @@ nlohmann::json OpenFiles(const Options& options) {
                                     " descriptors a file, and `ulimit -Hn` allows ", limit.rlim_cur,
                                     " in all"));
   }
+}
+
+// Opens and commits so many files, `options.at_once` of them at a time. Returns the seconds of each
+// open.
+std::vector<double> OpenAndCommit(const Options& options, Root& root,
+                                  std::vector<std::unique_ptr<Writer>>& writers) {
+  writers.resize(options.count);
+  std::vector<double> opens(options.count);
+  std::atomic<int> next{0};
+  const auto open = [&] {
+    for (int i = next++; i < options.count; i = next++) {
+      const absl::Time start = absl::Now();
+      writers[i] = std::make_unique<Writer>(root.Create(StrCat("d", i / 1000, "/x", i, ".h5")));
+      opens[i] = SecondsSince(start);
+      writers[i]->Write(0, std::string(10'000, 'a'));
+      writers[i]->Flush(store::BarrierKind::kCommit);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 1; i < options.at_once; ++i) threads.emplace_back(open);
+  open();
+  for (std::thread& thread : threads) thread.join();
+  return opens;
+}
+
+nlohmann::json OpenFiles(const Options& options) {
+  AllowDescriptors(options);
   const Place place(options);
   Root root(place);
   const uint64_t resident_before = ResidentBytes();
   const int descriptors_before = DescriptorCount();
   std::vector<std::unique_ptr<Writer>> writers;
-  std::vector<double> opens, flushes;
+  std::vector<double> flushes;
   const absl::Time begin = absl::Now();
-  for (int i = 0; i < options.count; ++i) {
-    const absl::Time start = absl::Now();
-    writers.push_back(std::make_unique<Writer>(root.Create(StrCat("d", i / 1000, "/x", i, ".h5"))));
-    opens.push_back(SecondsSince(start));
-    writers.back()->Write(0, std::string(10'000, 'a'));
-    writers.back()->Flush(store::BarrierKind::kCommit);
-  }
+  const std::vector<double> opens = OpenAndCommit(options, root, writers);
   const double opened_s = SecondsSince(begin);
-  for (int round = 0; round < 2; ++round) {
+  for (int round = 0; round < options.flushes; ++round) {
     for (const auto& writer : writers) {
       writer->Write(5000, "b");
       flushes.push_back(writer->Flush());
@@ -346,6 +390,7 @@ int Main(int argc, char** argv) {
   const auto add = [&](const char* name, const char* what, nlohmann::json (*run)(const Options&)) {
     CLI::App* verb = app.add_subcommand(name, what);
     verb->add_option("--dir", options.directory, "an existing directory on the disk to measure");
+    verb->add_flag("--keep", options.keeps, "leave what it makes");
     verb->add_option("--memory-mib", options.memory_mib, "the store's part of memory_max")
         ->check(CLI::Range(1, 1 << 20));
     verb->add_option("--threads", options.threads, "background threads of each pool")
@@ -356,9 +401,10 @@ int Main(int argc, char** argv) {
   CLI::App* first = add("first-commit", "a first commit of a large file", FirstCommit);
   first->add_option("--gib", options.size_gib, "its size")->check(CLI::Range(1, 1 << 20));
   first->add_flag("--restart", options.restarts, "open the store again before the apply");
-  add("open-files", "many files that are open for writing", OpenFiles)
-      ->add_option("--count", options.count, "how many")
-      ->check(CLI::Range(1, 1'000'000));
+  CLI::App* many = add("open-files", "many files that are open for writing", OpenFiles);
+  many->add_option("--count", options.count, "how many")->check(CLI::Range(1, 1'000'000));
+  many->add_option("--at-once", options.at_once, "opens at a time")->check(CLI::Range(1, 1000));
+  many->add_option("--flushes", options.flushes, "of each, then")->check(CLI::Range(0, 1000));
   CLI::App* flushes = add("flushes", "flushes without a pause", Flushes);
   flushes->add_option("--writers", options.writers, "of a file each")->check(CLI::Range(1, 1000));
   flushes->add_option("--seconds", options.seconds, "how long")->check(CLI::Range(1, 3600));

@@ -9,11 +9,15 @@
 
 #include "base/env.h"
 #include "base/machine.h"
+#include "base/names_in_order.h"
 #include "ceph/mount.h"
 
 namespace h5mirror::ceph {
 
-class CephTree final : public EnvTree, public KnowsFileSizes, public IsRemote {
+class CephTree final : public EnvTree,
+                       public KnowsFileSizes,
+                       public KnowsNameOrder,
+                       public IsRemote {
  public:
   // The tree below `directory`, absolute within the mount, "/" for all of it. `shown` is its name
   // in messages. `mount` must outlive the tree.
@@ -39,6 +43,9 @@ class CephTree final : public EnvTree, public KnowsFileSizes, public IsRemote {
   absl::StatusOr<uint64_t> FreeBytes() override;
   absl::StatusOr<uint64_t> TotalBytes() override;
   FileSizeMax FileSizes() override { return file_sizes_; }
+  // An MDS has one journal. Where the directories of a rename belong to two MDSs, the one that the
+  // file leaves has its part in its journal before the other one may go on.
+  bool KeepsNamesInOrder() override { return true; }
 
  private:
   struct Found {

@@ -7,6 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "base/names_in_order.h"
 #include "base/status_macros.h"
 
 namespace h5mirror {
@@ -171,7 +172,7 @@ class FailingFile final : public EnvFile {
   const std::string name_;
 };
 
-class FailingTree : public EnvTree, public KnowsFileSizes {
+class FailingTree : public EnvTree, public KnowsFileSizes, public KnowsNameOrder {
  public:
   FailingTree(FailingEnv::State& state, std::unique_ptr<EnvTree> tree)
       : state_(state), tree_(std::move(tree)) {}
@@ -244,6 +245,7 @@ class FailingTree : public EnvTree, public KnowsFileSizes {
     auto* const knows = dynamic_cast<KnowsFileSizes*>(tree_.get());
     return knows == nullptr ? FileSizeMax{} : knows->FileSizes();
   }
+  bool KeepsNamesInOrder() override { return h5mirror::KeepsNamesInOrder(*tree_); }
 
  private:
   FailingEnv::State& state_;

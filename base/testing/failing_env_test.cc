@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/names_in_order.h"
 #include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 
@@ -112,6 +113,30 @@ TEST_F(FailingEnvTest, BytesInAdvanceAreAChange) {
   EXPECT_EQ(env_.change_count(), changes + 1);
   EXPECT_EQ(env_.grow_count(), 1u);
   EXPECT_EQ(Read(), std::string("0123456789\0\0", 12));
+}
+
+TEST_F(FailingEnvTest, NamesKeepTheirOrderWhereTheyDoBehindIt) {
+  EXPECT_FALSE(KeepsNamesInOrder(*tree_));
+  behind_.SetGrowsAhead(true);
+  EXPECT_TRUE(KeepsNamesInOrder(*tree_));
+}
+
+// A rename is there with all that was named before in the directory which the file left.
+TEST_F(FailingEnvTest, ADiskThatKeepsNamesInOrderLosesThemInOrder) {
+  behind_.SetGrowsAhead(true);
+  ASSERT_TRUE(tree_->MakeDirectory("d", 0700).ok());
+  for (const char* name : {"d/first", "d/second"}) {
+    ASSERT_TRUE(tree_->Open(name, OpenKind::kCreate, 0600).ok());
+  }
+  ASSERT_TRUE(tree_->Rename("d/second", "second").ok());
+  CrashPoint point;
+  point.change_count = behind_.change_count();
+  point.order = NameOrder::kPerDirectory;
+  for (point.seed = 0; point.seed < 100; ++point.seed) {
+    auto tree = behind_.Crash(point)->OpenTree("/");
+    if (!*(*tree)->Exists("second")) continue;
+    EXPECT_TRUE(*(*tree)->Exists("d/first")) << point.seed;
+  }
 }
 
 TEST_F(FailingEnvTest, SomeFilesAreSyncedBehindTheStore) {

@@ -10,6 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "base/names_in_order.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -273,7 +274,7 @@ class FaultLock final : public EnvLock {
   uint64_t node_;
 };
 
-class FaultTree final : public EnvTree, public KnowsFileSizes {
+class FaultTree final : public EnvTree, public KnowsFileSizes, public KnowsNameOrder {
  public:
   explicit FaultTree(StatePtr state) : state_(std::move(state)) {}
 
@@ -365,6 +366,10 @@ class FaultTree final : public EnvTree, public KnowsFileSizes {
   FileSizeMax FileSizes() override {
     absl::MutexLock lock(&state_->mutex);
     return state_->file_sizes;
+  }
+  bool KeepsNamesInOrder() override {
+    absl::MutexLock lock(&state_->mutex);
+    return state_->grows_ahead;
   }
   absl::StatusOr<uint64_t> TotalBytes() override {
     absl::MutexLock lock(&state_->mutex);
@@ -548,10 +553,12 @@ std::unique_ptr<FaultEnv> FaultEnv::Crash(size_t changes, uint64_t seed) const {
 
 std::unique_ptr<FaultEnv> FaultEnv::Crash(const CrashPoint& point) const {
   absl::MutexLock lock(&state_->mutex);
+  CrashPoint possible = point;
+  if (state_->grows_ahead) possible.order = NameOrder::kJournal;
   auto crashed = std::make_unique<FaultEnv>();
   absl::MutexLock crashed_lock(&crashed->state_->mutex);
   crashed->state_->disk = crashed->state_->start =
-      CrashedDisk(state_->start, state_->changes, point);
+      CrashedDisk(state_->start, state_->changes, possible);
   crashed->state_->next_node = state_->next_node;
   crashed->state_->clock = state_->clock;
   crashed->state_->grows_ahead = state_->grows_ahead;

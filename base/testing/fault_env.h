@@ -60,7 +60,7 @@ class FaultEnv final : public CountedEnv, public KnowsBootTime {
   // Whether all files can share blocks, or none can; unset: every second one can, and CanShare()
   // says no. Bytes that a file has shared do not count.
   void SetSharesBlocks(std::optional<bool> shares_blocks);
-  // Whether EnvFile::GrowAhead() does it, as in CephFS. Copies do as their original.
+  // Whether it is as CephFS: GrowAhead() does it, and names keep their order. Copies likewise.
   void SetGrowsAhead(bool grows_ahead);
   // The result of FileSizes(). Files have at most 1 GiB in any case.
   void SetFileSizes(const FileSizeMax& max);

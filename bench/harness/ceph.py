@@ -35,10 +35,13 @@ class Ceph:
             subprocess.run([_SCRIPT, verb, self.directory], env={**os.environ, "H5M_CEPH_STORE": "bluestore"},
                            check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=120)
 
-    def raw_mib_per_s(self, seconds: int) -> float:
-        """What RADOS takes by itself: objects of 4 MiB, 16 at a time, as a file in CephFS is written."""
-        done = subprocess.run(["rados", "-c", self.directory / "ceph.conf", "-p", "data", "bench", str(seconds), "write"],
-                              check=True, capture_output=True, text=True, timeout=seconds + 120)
+    def raw_mib_per_s(self, gib: int) -> float:
+        """What RADOS takes by itself of so many GiB: objects of 4 MiB, 16 at a time, as a file in CephFS is written.
+
+        It removes them again. By time alone a fast disk would fill the OSD."""
+        done = subprocess.run(["rados", "-c", self.directory / "ceph.conf", "-p", "data", "bench", "600", "write",
+                               "--max-objects", str(256 * gib)],
+                              check=True, capture_output=True, text=True, timeout=720)
         return float(re.search(r"^Bandwidth \(MB/sec\):\s+([\d.]+)", done.stdout, re.MULTILINE)[1])
 
     def counters(self) -> dict[str, tuple[int, float]]:

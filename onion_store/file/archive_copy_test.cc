@@ -93,6 +93,14 @@ TEST_F(ArchiveCopyTest, AFileIsRebuiltWithAllItsVersions) {
   EXPECT_THAT(Verify(), IsEmpty());
 }
 
+// As in CephFS without a ceph-mgr.
+TEST_F(ArchiveCopyTest, FreeSpaceThatNobodyCountsIsEnough) {
+  env_.SetCountsSpace(false);
+  Write(2);
+  EXPECT_EQ(Archive(kCopy).copied_version, 2);
+  EXPECT_THAT(List(), SizeIs(1));
+}
+
 TEST_F(ArchiveCopyTest, SegmentsMayStayInTheArchive) {
   Write(6);
   Archive(kCopy);

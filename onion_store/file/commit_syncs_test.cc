@@ -2,23 +2,17 @@
 // one.
 #include <filesystem>
 
+#include "base/testing/fault_env.h"
 #include "onion_store/testing/counting_env.h"
 #include "onion_store/testing/test_store.h"
 
 namespace h5mirror::store {
 namespace {
 
-class CommitSyncsTest : public testing::Test {
+class SyncsTest : public testing::Test {
  protected:
-  CommitSyncsTest() {
-    std::string pattern = testing::TempDir() + "/commit_syncs_test.XXXXXX";
-    root_ = mkdtemp(pattern.data());
-    store_ = OpenStore(env_, root_);
-  }
-  ~CommitSyncsTest() override {
-    store_.reset();
-    std::filesystem::remove_all(root_);
-  }
+  SyncsTest(Env& disk, const std::filesystem::path& root)
+      : env_(disk), store_(OpenStore(env_, root)) {}
 
   // Syncs from the cut to its ack.
   int SyncsOf(Writer& writer) {
@@ -37,8 +31,21 @@ class CommitSyncsTest : public testing::Test {
   }
 
   CountingEnv env_;
-  std::filesystem::path root_;
   std::unique_ptr<Store> store_;
+};
+
+struct LocalDirectory {
+  LocalDirectory() {
+    std::string pattern = testing::TempDir() + "/commit_syncs_test.XXXXXX";
+    root = mkdtemp(pattern.data());
+  }
+  ~LocalDirectory() { std::filesystem::remove_all(root); }
+  std::filesystem::path root;
+};
+
+class CommitSyncsTest : private LocalDirectory, public SyncsTest {
+ protected:
+  CommitSyncsTest() : SyncsTest(Env::Posix(), root) {}
 };
 
 TEST_F(CommitSyncsTest, TheFirstOneSyncsTheBytesTheIndexAndTwoDirectories) {
@@ -69,6 +76,57 @@ TEST_F(CommitSyncsTest, LaterOnesSyncTheStageAndTheIndex) {
     ASSERT_TRUE(writer.Write(0, writer.content() + "more").ok());
     EXPECT_EQ(SyncsOf(writer), expected);
   }
+}
+
+// Syncs of an old head, of the new one, of the names made, of the index, of two directories.
+TEST_F(CommitSyncsTest, ANewGenerationSyncsBothHeadsAndTheOldOnesSecondName) {
+  auto file = *store_->OpenOrCreateFile("x.h5", 0);
+  for (const int expected : {4, 6}) {
+    Writer writer(file, SessionStart::kNewGeneration);
+    ASSERT_TRUE(writer.Write(0, "bytes").ok());
+    EXPECT_EQ(SyncsOf(writer), expected);
+    ASSERT_TRUE(writer.End().ok());
+  }
+}
+
+struct DiskLikeCephFs {
+  DiskLikeCephFs() { disk.SetGrowsAhead(true); }
+  FaultEnv disk;
+};
+
+class NamesInOrderTest : protected DiskLikeCephFs, public SyncsTest {
+ protected:
+  NamesInOrderTest() : SyncsTest(disk, "/") {}
+};
+
+TEST_F(NamesInOrderTest, ANewNameInTheHistoryNeedsNoSyncOfItsOwn) {
+  auto file = *store_->OpenOrCreateFile("x.h5", 0);
+  for (const int expected : {3, 5}) {
+    Writer writer(file, SessionStart::kNewGeneration);
+    ASSERT_TRUE(writer.Write(0, "bytes").ok());
+    EXPECT_EQ(SyncsOf(writer), expected);
+    ASSERT_TRUE(writer.End().ok());
+  }
+}
+
+// There no later name of the history makes that of the index durable.
+TEST_F(NamesInOrderTest, AFileThatWasThereIsDurableOnceItIsOpen) {
+  {
+    auto tree = disk.OpenTree("/");
+    auto head = (*tree)->Open("found.h5", OpenKind::kCreate, 0640);
+    ASSERT_TRUE(WriteAt(**head, 0, "bytes").ok());
+    ASSERT_TRUE((*head)->Sync().ok());
+    ASSERT_TRUE((*tree)->SyncDirectory("").ok());
+  }
+  ASSERT_TRUE(store_->OpenOrCreateFile("found.h5", 0).ok());
+  CrashPoint all_is_dropped;
+  all_is_dropped.change_count = disk.change_count();
+  all_is_dropped.data = all_is_dropped.names = Unsynced::kDropped;
+  const auto after = disk.Crash(all_is_dropped);
+  auto store = OpenStore(*after, "/");
+  auto file = store->OpenFile("found.h5");
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_EQ(ReadVersion(**file, 1), "bytes");
 }
 
 }  // namespace

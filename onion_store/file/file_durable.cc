@@ -13,8 +13,10 @@
 // 4 is the moment of durability. It follows 1 to 3, as the index must never name bytes that a power
 // loss can take. In 5 the old head must have its second name for good before its first one goes.
 //
-// The first cut of a file finds no index. There 3 syncs the names of the directories above X.h5,
-// and 4 makes the index: the fsync that names it names all that was made in the history before.
+// The first cut of a file finds no index. There 3 syncs the names of the directories above X.h5.
+// 4 makes the index, with 1 and 2 before the index gets its name. The fsync that names it names all
+// that was made in the history before. Where names keep their order (base/names_in_order.h), the
+// last fsync of 5 names all of that, and the others of the history are left out.
 //
 // A failed sync is never repeated, as a repeat would say OK. Die() ends the object, and the next
 // open recovers from the index.
@@ -24,6 +26,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "base/names_in_order.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/disk/coding.h"
@@ -35,6 +38,21 @@ namespace {
 
 constexpr uint64_t kCompareBytes = 1 << 20;
 constexpr absl::Duration kRetryApply = absl::Seconds(5);
+
+// The files with bytes of a batch from `first` to `last` that no sync covers. They count as synced
+// from here on: where the caller does not get to that, the object dies.
+std::vector<FileSync> TakeUnsynced(const CutLayer& first, const CutLayer& last) {
+  std::vector<FileSync> syncs;
+  Generation& generation = *first.generation;
+  // The size belongs to what a cut promises: a generation that was never written still has one.
+  if (generation.dirty.exchange(false) || generation.hidden) {
+    syncs.push_back({generation.head.get()});
+  }
+  for (const auto& segment : last.segments) {
+    if (segment->dirty.exchange(false)) syncs.push_back({segment->file.get()});
+  }
+  return syncs;
+}
 
 }  // namespace
 
@@ -148,18 +166,11 @@ absl::Status FileImpl::SyncBatch(const Batch& batch) {
     sync_directory = true;
   }
   if (generation->hidden) H5M_RETURN_IF_ERROR(SyncOldHead(generation->number));
-  std::vector<FileSync> syncs;
-  // The size belongs to what a cut promises: a generation that was never written still has one.
-  if (generation->dirty.exchange(false) || generation->hidden) {
-    syncs.push_back({generation->head.get()});
-  }
-  for (const auto& segment : batch.layers.back()->segments) {
-    if (segment->dirty.exchange(false)) syncs.push_back({segment->file.get()});
-  }
-  H5M_RETURN_IF_ERROR(context_->tree->SyncAll(syncs));
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   // The sync that names a new index names all that was made in the history before it.
   if (index == nullptr) return files_.SyncNamesAbove();
+  H5M_RETURN_IF_ERROR(
+      context_->tree->SyncAll(TakeUnsynced(*batch.layers.front(), *batch.layers.back())));
   return sync_directory ? context_->tree->SyncDirectory(files_.directory()) : absl::OkStatus();
 }
 
@@ -181,7 +192,8 @@ absl::Status FileImpl::SyncOldHead(int64_t before) {
 }
 
 absl::Status FileImpl::CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,
-                                   const std::optional<GenerationRow>& begins) {
+                                   const std::optional<GenerationRow>& begins,
+                                   absl::Span<const FileSync> named) {
   row->file_id = files_.file_id();
   row->page_size_bytes = files_.page_size_bytes();
   const std::string owner = [&] {
@@ -192,7 +204,7 @@ absl::Status FileImpl::CreateIndex(FileRow* row, absl::Span<const VersionRow> ve
   H5M_RETURN_IF_ERROR(NameOwner(*context_->tree, files_.directory(), owner));
   context_->owners.Forget(files_.name());
   H5M_ASSIGN_OR_RETURN(std::shared_ptr<VersionIndex> index,
-                       VersionIndex::Create(IndexPlaceOf(), *row, versions, begins));
+                       VersionIndex::Create(IndexPlaceOf(), *row, versions, begins, named));
   absl::MutexLock lock(&mutex_);
   index_ = std::move(index);
   row_ = *row;
@@ -232,8 +244,10 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
     return index_;
   }();
   H5M_ASSIGN_OR_RETURN(CommitPlan plan, PlanBatch(batch, index.get()));
-  H5M_RETURN_IF_ERROR(index == nullptr ? CreateIndex(&plan.row, plan.versions, plan.begins)
-                                       : index->CommitCuts(plan.row, plan.versions, plan.begins));
+  H5M_RETURN_IF_ERROR(index == nullptr
+                          ? CreateIndex(&plan.row, plan.versions, plan.begins,
+                                        TakeUnsynced(*batch.layers.front(), *batch.layers.back()))
+                          : index->CommitCuts(plan.row, plan.versions, plan.begins));
   if (plan.begins) H5M_RETURN_IF_ERROR(FinishSwap(*batch.layers.front()->generation));
   for (auto& [on_durable, durable] : TakeInCommit(batch, plan)) on_durable(durable);
   if (!plan.versions.empty()) SaveMetadata();
@@ -324,7 +338,8 @@ absl::Status FileImpl::FinishSwap(Generation& generation) {
       // No hard links here: for a moment there is no head.
       H5M_RETURN_IF_ERROR(tree.Rename(files_.name(), old_head));
     }
-    H5M_RETURN_IF_ERROR(tree.SyncDirectory(files_.directory()));
+    // Where names keep their order, the rename is not durable before the link is.
+    if (!KeepsNamesInOrder(tree)) H5M_RETURN_IF_ERROR(tree.SyncDirectory(files_.directory()));
   }
   H5M_RETURN_IF_ERROR(tree.Rename(fresh, files_.name()));
   // Names the history itself too, where that is new. Should the old name come back with the power,

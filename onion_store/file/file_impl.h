@@ -315,9 +315,10 @@ class FileImpl final : public File,
   absl::Status MakeVersionOfDurableCut(const Provenance& provenance,
                                        const std::optional<std::array<uint8_t, 16>>& request_id)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  // Makes the index with the first cut in it. Fills in the file's constants in `row`.
+  // As VersionIndex::Create(), of the first cut. Fills in the file's constants in `row`.
   absl::Status CreateIndex(FileRow* row, absl::Span<const VersionRow> versions,
-                           const std::optional<GenerationRow>& begins)
+                           const std::optional<GenerationRow>& begins,
+                           absl::Span<const FileSync> named)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status FinishSwap(Generation& generation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::StatusOr<bool> Changes(const std::vector<LayerPtr>& below, const LayerPtr& layer,

@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "base/crc32c.h"
+#include "base/names_in_order.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -465,7 +466,11 @@ absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
   version.info.size_bytes = stat.size_bytes;
   version.info.changed_bytes = stat.size_bytes;
   GenerationRow began{1, 1, static_cast<uint64_t>(stat.size_bytes)};
-  H5M_RETURN_IF_ERROR(CreateIndex(&row, {&version, 1}, began));
+  H5M_RETURN_IF_ERROR(CreateIndex(&row, {&version, 1}, began, {}));
+  // No other name of the history follows, whose sync would do.
+  if (KeepsNamesInOrder(*context_->tree)) {
+    H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(files_.directory()));
+  }
   return Recover(row, Numbers::kNow);
 }
 

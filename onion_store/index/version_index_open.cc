@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "base/names_in_order.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/index/index_columns.h"
@@ -165,7 +166,7 @@ absl::Status VersionIndex::OpenAgain() {
 
 absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(
     const IndexPlace& place, const FileRow& row, absl::Span<const VersionRow> versions,
-    const std::optional<GenerationRow>& generation) {
+    const std::optional<GenerationRow>& generation, absl::Span<const FileSync> named) {
   EnvTree& tree = place.tree;
   const std::string& directory = place.directory;
   // Made without syncs under another name: it counts once it is renamed.
@@ -203,9 +204,11 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Create(
   }
   H5M_RETURN_IF_ERROR(tree.Open(StrCat(name, "-wal"), OpenKind::kCreateFresh, 0600).status());
   H5M_ASSIGN_OR_RETURN(auto file, tree.Open(fresh, OpenKind::kWrite, 0));
-  H5M_RETURN_IF_ERROR(file->Sync());
+  std::vector<FileSync> syncs(named.begin(), named.end());
+  syncs.push_back({file.get()});
+  H5M_RETURN_IF_ERROR(tree.SyncAll(syncs));
   H5M_RETURN_IF_ERROR(tree.Rename(fresh, name));
-  H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory));
+  if (!KeepsNamesInOrder(tree)) H5M_RETURN_IF_ERROR(tree.SyncDirectory(directory));
   return Open(place);
 }
 

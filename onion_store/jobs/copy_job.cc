@@ -358,7 +358,7 @@ absl::Status CopyJob::PutChecked(const std::string& name, const std::string& byt
 
 absl::Status CopyJob::CopyIndex() {
   H5M_ASSIGN_OR_RETURN(const FileStat index, files_.tree().Stat(files_.HistoryName("index")));
-  H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, files_.tree().FreeBytes());
+  H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytesOf(files_.tree()));
   if (static_cast<uint64_t>(index.size_bytes) > RoomToCopy(free_bytes)) {
     return LeaveFor(StrCat("its index has ", HumanBytes(index.size_bytes), ", and ",
                            HumanBytes(free_bytes),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/env.h"
+#include "base/names_in_order.h"
 
 namespace h5mirror::store {
 
@@ -96,7 +97,7 @@ class CountingEnv final : public Env {
     IoCounts& counts_;
   };
 
-  class Tree final : public EnvTree {
+  class Tree final : public EnvTree, public KnowsNameOrder {
    public:
     Tree(std::unique_ptr<EnvTree> tree, IoCounts& counts)
         : tree_(std::move(tree)), counts_(counts) {}
@@ -142,6 +143,7 @@ class CountingEnv final : public Env {
     absl::StatusOr<bool> CanShare(EnvFile& from) override {
       return tree_->CanShare(static_cast<File&>(from).counted());
     }
+    bool KeepsNamesInOrder() override { return h5mirror::KeepsNamesInOrder(*tree_); }
 
    private:
     std::unique_ptr<EnvTree> tree_;

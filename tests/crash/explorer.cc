@@ -203,7 +203,7 @@ Recording::Recording(const Scenario& scenario, uint64_t seed, LieMaker lie_maker
       lie_maker_(std::move(lie_maker)),
       env_(std::make_unique<FaultEnv>()) {
   if (lie_maker_ != nullptr) env_->SetLie(lie_maker_());
-  env_->SetGrowsAhead(seed % 2 == 0);  // as in CephFS, or as on a local disk
+  env_->SetGrowsAhead(seed % 2 == 0);  // as CephFS, or as a local disk
   Player player(*env_, seed, scenario.options, scenario.pace);
   player.Open();
   scenario.play(player);

@@ -1,0 +1,27 @@
+// Whether a tree (base/env.h) loses names in order, as base/machine.h has other facts.
+#ifndef H5MIRROR_BASE_NAMES_IN_ORDER_H_
+#define H5MIRROR_BASE_NAMES_IN_ORDER_H_
+
+#include "base/env.h"
+
+namespace h5mirror {
+
+// Implemented by an EnvTree that knows its file system's journal.
+class KnowsNameOrder {
+ public:
+  virtual ~KnowsNameOrder() = default;
+  // True: where a change of a name survives a crash, so do all earlier ones in its directory. A
+  // rename is a change in both of its directories, and survives as a whole. So a rename that is
+  // durable covers all that was named before in the directory which the file left.
+  virtual bool KeepsNamesInOrder() = 0;
+};
+
+// False where the tree does not know.
+inline bool KeepsNamesInOrder(EnvTree& tree) {
+  auto* const knows = dynamic_cast<KnowsNameOrder*>(&tree);
+  return knows != nullptr && knows->KeepsNamesInOrder();
+}
+
+}  // namespace h5mirror
+
+#endif  // H5MIRROR_BASE_NAMES_IN_ORDER_H_
