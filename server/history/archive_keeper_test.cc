@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/strings.h"
 #include "base/testing/fake_clock.h"
@@ -20,12 +21,24 @@ namespace {
 
 using store::BarrierKind;
 using store::SessionStart;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 constexpr uint32_t kPage = 512;
 constexpr size_t kFilePages = 64;
 
 void Must(const absl::Status& status) { ASSERT_TRUE(status.ok()) << status; }
+
+class ToldEvents final : public EventSink {
+ public:
+  void Notify(Event event) override {
+    kinds.push_back(event.kind);
+    text = event.text;
+  }
+  std::vector<EventKind> kinds;
+  std::string text;  // of the last one
+};
 
 class ArchiveKeeperTest : public testing::Test {
  protected:
@@ -50,7 +63,8 @@ class ArchiveKeeperTest : public testing::Test {
 
   ArchiveKeeper& Keeper() {
     if (keeper_ == nullptr) {
-      keeper_ = std::make_unique<ArchiveKeeper>(config_, *store_, archive_.get(), clock_, counter_);
+      keeper_ = std::make_unique<ArchiveKeeper>(config_, *store_, archive_.get(), clock_, counter_,
+                                                events_);
     }
     return *keeper_;
   }
@@ -87,6 +101,8 @@ class ArchiveKeeperTest : public testing::Test {
   std::shared_ptr<archive::RootArchive> archive_;
   std::unique_ptr<store::Store> store_;
   SpaceCounter* counter_ = nullptr;
+  ToldEvents told_;
+  EventSink* events_ = nullptr;
   std::unique_ptr<ArchiveKeeper> keeper_;
 };
 
@@ -175,6 +191,32 @@ TEST_F(ArchiveKeeperTest, AnErrorThatIsOverStopsNoPass) {
   env_.FailOpensOf("a.h5.h5m/pages", absl::OkStatus());
   Pass();
   EXPECT_EQ(archive_->Standing().error, "");
+}
+
+TEST_F(ArchiveKeeperTest, ReceiversAreToldOnceOfAnOutageAndOnceOfItsEnd) {
+  config_.archive_after = absl::ZeroDuration();
+  events_ = &told_;
+  Write("a.h5", 3);
+  Keeper().Round();
+  TakeArchiveAway();
+  char byte = 0;
+  archive_->Get("files/a", 0, absl::MakeSpan(&byte, 1), absl::Seconds(1)).IgnoreError();
+  Keeper().Round();
+  EXPECT_THAT(told_.kinds, ElementsAre()) << "one call that failed is no outage";
+  Pass();
+  EXPECT_THAT(told_.kinds, ElementsAre(EventKind::kArchiveFailed));
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(absl::Minutes(15));
+    Keeper().Round();
+  }
+  EXPECT_THAT(told_.kinds, SizeIs(1));
+  BringArchiveBack();
+  clock_.Advance(absl::Minutes(15));
+  Keeper().Round();
+  EXPECT_THAT(told_.kinds, ElementsAre(EventKind::kArchiveFailed, EventKind::kArchiveWell));
+  EXPECT_THAT(told_.text, HasSubstr("is well again"));
+  Keeper().Round();
+  EXPECT_THAT(told_.kinds, SizeIs(2));
 }
 
 TEST_F(ArchiveKeeperTest, AnOrderIsFilledNow) {
