@@ -7,11 +7,13 @@ server that has lost a cell may do late is tested beside the code (onion_store/f
 import json
 import shutil
 import signal
+import stat
 
 import pytest
 from harness import hdf5, paths
 from harness.cluster import Cluster
 from harness.process import Process, run, wait_until
+from test_archive import s3  # noqa: F401  the fixture
 
 # Only what is ordered is archived.
 OPTIONS = {"archive_every": "1h", "archive_after": "0s", "archive_heads": "true"}
@@ -51,7 +53,9 @@ def objects(place, kind="pages"):
 
 
 def restore(cluster, place, *more, root):
-    command = [paths.BIN / "h5mirrord", "restore-root", "--archive", f"dir:{place}", "--root", root, "--json", *more]
+    """`place`: a directory, or a URL."""
+    url = place if isinstance(place, str) else f"dir:{place}"
+    command = [paths.BIN / "h5mirrord", "restore-root", "--archive", url, "--root", root, "--json", *more]
     return run(command, cluster.site.logs, env=cluster.site.plain_env(), name="restore-root")
 
 
@@ -222,3 +226,32 @@ def test_a_lost_cluster_is_rebuilt_from_its_archive(make, place, tmp_path):
     write(cluster, "q/run.h5", 4, 6)
     archive(cluster, *names)
     check(cluster, *names)
+
+
+def test_the_archive_of_a_cluster_is_in_s3(make, tmp_path, s3):  # noqa: F811
+    url, env, _ = s3
+    keys = tmp_path / "keys"
+    keys.write_text(f"[default]\naws_access_key_id = {env['AWS_ACCESS_KEY_ID']}\n"
+                    f"aws_secret_access_key = {env['AWS_SECRET_ACCESS_KEY']}\n")
+    keys.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    url = f"{url}&credentials={keys}"
+    cluster = make(archive=url)
+    names = ("p/run.h5", "q/run.h5")
+    for name in names:
+        write(cluster, name, 0, 4)
+    archive(cluster, *names)
+    assert not segments(cluster, "p/run.h5") and not segments(cluster, "q/run.h5")
+    epoch = cluster.epoch("p")
+    cluster.kill(cluster.owner("p"))
+    cluster.wait_for_owner("p", epoch)
+    wait_until(lambda: cluster.tools.cli("--timeout", "1", "status", "p/run.h5").code == 0, "it does not answer", 60)
+    check(cluster, "p/run.h5")
+    write(cluster, "p/run.h5", 4, 6)
+    archive(cluster, "p/run.h5")
+    check(cluster, "p/run.h5")
+    new = tmp_path / "new"
+    new.mkdir()
+    done = json.loads(restore(cluster, url, root=new).ok().out)
+    assert sorted(each["name"] for each in done["files"]) == sorted(names)
+    for name in names:
+        assert hdf5.digest(new / name) == hdf5.digest(cluster.site.root / name)
