@@ -310,6 +310,10 @@ absl::StatusOr<std::unique_ptr<store::ArchiveJob>> GuardedFile::StartArchive(
   return std::make_unique<HeldArchive>(cell_, std::move(job));
 }
 
+absl::StatusOr<uint64_t> GuardedFile::CountArchived() {
+  return cell_->Fresh(inner_->CountArchived());
+}
+
 absl::StatusOr<std::shared_ptr<const void>> GuardedFile::KeepOnDisk(store::VersionNumber oldest) {
   H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
   return inner_->KeepOnDisk(oldest);

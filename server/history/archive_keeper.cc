@@ -265,6 +265,8 @@ absl::Status ArchiveKeeper::Tend(const std::string& name, bool is_time_sure) {
   H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
   H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
   if (info.newest_version.version == 0) return absl::OkStatus();
+  // Its account has enough there: what `usage` and an event tell of.
+  if (!MayArchive(name).ok()) return absl::OkStatus();
   store::ArchiveRequest request{store::SealSegment::kNo, local_bytes_, copies_};
   if (IsAtRest(info, is_time_sure)) request = {store::SealSegment::kYes, 0, copies_};
   return Run(name, request, [this](const store::ArchiveProgress&) {
@@ -272,14 +274,25 @@ absl::Status ArchiveKeeper::Tend(const std::string& name, bool is_time_sure) {
   });
 }
 
+absl::Status ArchiveKeeper::MayArchive(const std::string& name) const {
+  return counter_ == nullptr ? absl::OkStatus() : counter_->ledger().MayArchive(name);
+}
+
 absl::Status ArchiveKeeper::Run(
     const std::string& name, const store::ArchiveRequest& request,
     absl::FunctionRef<absl::Status(const store::ArchiveProgress&)> after_step) {
   H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
+  H5M_RETURN_IF_ERROR(MayArchive(name));
   H5M_ASSIGN_OR_RETURN(const auto job, file->StartArchive(request));
   store::ArchiveProgress counted;
+  // The next file of its account is to see what went to the archive.
   const absl::Cleanup recount = [&] {
-    if (counter_ != nullptr && counted.freed_bytes > 0) counter_->Changed(name);
+    if (counter_ == nullptr) return;
+    if (counted.segments_archived > 0 && counter_->ledger().LimitsArchived(name)) {
+      counter_->Measure(name);
+    } else if (counted.freed_bytes > 0) {
+      counter_->Changed(name);
+    }
   };
   for (;;) {
     if (stopping()) return Stops();

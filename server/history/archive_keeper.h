@@ -108,6 +108,8 @@ class ArchiveKeeper {
   absl::Status Tend(const std::string& name, bool is_time_sure);
   // Whether a file has had no new version for so long that all its history goes.
   bool IsAtRest(const store::FileInfo& info, bool is_time_sure);
+  // As SpaceLedger::MayArchive().
+  absl::Status MayArchive(const std::string& name) const;
   absl::Status Run(const std::string& name, const store::ArchiveRequest& request,
                    absl::FunctionRef<absl::Status(const store::ArchiveProgress&)> after_step);
   void Count(const store::ArchiveProgress& progress, store::ArchiveProgress& counted)

@@ -174,6 +174,35 @@ TEST_F(ArchiveKeeperTest, QuotasAreToldOfHistoryThatLeavesTheDisk) {
   keeper_.reset();
 }
 
+TEST_F(ArchiveKeeperTest, AnAccountThatHasEnoughInTheArchiveKeepsTheRestOnTheDisk) {
+  config_.archive_after = absl::ZeroDuration();
+  QuotaRule rule{.directory = "", .source = "/etc/c.toml:3"};
+  rule.archived_bytes = 1;
+  SpaceQuotas quotas({rule}, *store_);
+  counter_ = &quotas.counter;
+  Write("a.h5", 4);
+  Write("b.h5", 4);
+  Pass();
+  EXPECT_GT(HistoryBytes("a.h5"), 0) << "it is not counted yet";
+  quotas.counter.Round();
+  Pass();
+  EXPECT_EQ(HistoryBytes("a.h5"), 0);
+  EXPECT_GT(HistoryBytes("b.h5"), 0) << "the account is full by then";
+  EXPECT_GT(quotas.ledger.AccountOf("a.h5")->sizes.archived_bytes, 0);
+  EXPECT_EQ(archive_->Standing().error, "");
+  const auto order = Keeper().Order("b.h5", 0);
+  Must(order.status());
+  Keeper().Round();
+  EXPECT_TRUE(absl::IsResourceExhausted((*order)->Look().status)) << (*order)->Look().status;
+  // Room again.
+  rule.archived_bytes = uint64_t{1} << 40;
+  quotas.ledger.SetRules({rule});
+  quotas.counter.Round();
+  Pass();
+  EXPECT_EQ(HistoryBytes("b.h5"), 0);
+  keeper_.reset();
+}
+
 TEST_F(ArchiveKeeperTest, AnErrorThatIsOverStopsNoPass) {
   config_.archive_after = absl::ZeroDuration();
   Write("a.h5", 3);
