@@ -137,6 +137,13 @@ void CallWatch::End(Ticket call, bool is_reached, const absl::Status& status) {
   if (IsAbsence(status) && now - ended.begun >= limits_.stall) BeSilent(now, status);
 }
 
+void CallWatch::BreakOff(Ticket call) {
+  const absl::MutexLock lock(&mutex_);
+  if (call->is_reader) --readers_;
+  calls_.erase(call);
+  moved_ = Now();
+}
+
 void CallWatch::Wait(Ticket call) {
   const absl::MutexLock lock(&mutex_);
   call->deadline = absl::InfiniteFuture();

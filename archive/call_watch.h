@@ -70,6 +70,8 @@ class CallWatch {
       ABSL_LOCKS_EXCLUDED(mutex_);
   // Where the archive was not reached, `status` says nothing of this kind of calls alone.
   void End(Ticket call, bool is_reached, const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
+  // In place of End(): the call was broken off by this server, which says nothing of the archive.
+  void BreakOff(Ticket call) ABSL_LOCKS_EXCLUDED(mutex_);
   // Between both the call waits for something else than the archive.
   void Wait(Ticket call) ABSL_LOCKS_EXCLUDED(mutex_);
   void GoOn(Ticket call) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/ascii.h"
 #include "archive/directory_store.h"
+#include "archive/retry.h"
 #include "archive/watched_source.h"
 #include "base/hex.h"
 #include "base/random.h"
@@ -28,6 +29,11 @@ int64_t SteadyNs() {
 }
 
 std::string IdOf(const std::string& owner) { return owner.substr(0, kIdDigits); }
+
+// `part` below `place`.
+std::string PartOf(const std::string& place, const std::string& part) {
+  return StrCat(place, place.empty() || part.empty() ? "" : "/", part);
+}
 
 bool IsId(std::string_view id) {
   return id.size() == kIdDigits && std::all_of(id.begin(), id.end(), [](char c) {
@@ -54,29 +60,73 @@ thread_local int RootArchive::BackgroundWork::depth = 0;
 thread_local int RootArchive::NoCalls::depth = 0;
 
 absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::Open(Env& env, Settings settings) {
+  auto line = std::make_shared<ArchiveLine>(settings.background_rate, settings.limits);
+  return OpenOn(env, std::move(settings), std::move(line));
+}
+
+absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::OpenPart(Settings settings) const {
+  settings.url = settings_.url;
+  return OpenOn(env_, std::move(settings), line_);
+}
+
+absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::OpenOn(
+    Env& env, Settings settings, std::shared_ptr<ArchiveLine> line) {
   H5M_ASSIGN_OR_RETURN(ArchiveUrl url, ParseArchiveUrl(settings.url));
   if (!settings.owner.empty() && !IsId(IdOf(settings.owner))) {
     return absl::FailedPreconditionError(StrCat(
         settings.owner_place, ": it should have the ", kIdDigits,
         " hex digits of the root's archive, as the object \"", kOwnerObject, "\" of that has"));
   }
-  std::unique_ptr<RootArchive> archive(new RootArchive(env, std::move(settings), std::move(url)));
+  if (!settings.part.empty()) H5M_RETURN_IF_ERROR(store::CheckObjectName(settings.part));
+  url.s3.prefix = PartOf(url.s3.prefix, settings.part);
+  std::unique_ptr<RootArchive> archive(
+      new RootArchive(env, std::move(settings), std::move(url), std::move(line)));
   if (!archive->url_.directory.empty()) return archive;
   H5M_ASSIGN_OR_RETURN(archive->service_, S3Store::Open(archive->url_.s3, RetryPolicy(),
                                                         RetryClock::Steady(), &archive->stopped_));
   return archive;
 }
 
-RootArchive::RootArchive(Env& env, Settings settings, ArchiveUrl url)
+RootArchive::RootArchive(Env& env, Settings settings, ArchiveUrl url,
+                         std::shared_ptr<ArchiveLine> line)
     : env_(env),
       settings_(std::move(settings)),
       url_(std::move(url)),
-      pace_(settings_.background_rate, RetryClock::Steady()),
-      watch_(settings_.limits, stopped_),
-      owner_(settings_.owner) {}
+      line_(std::move(line)),
+      owner_(settings_.owner) {
+  line_->Join(&stopped_);
+}
+
+RootArchive::~RootArchive() {
+  line_->Leave(&stopped_);
+  if (has_fault_) line_->ClearFault(settings_.part);
+}
+
+void RootArchive::SetGuard(Guard guard) {
+  const absl::MutexLock lock(&mutex_);
+  guard_ = std::move(guard);
+}
+
+absl::Status RootArchive::MayChange() {
+  if (settings_.part.empty()) return absl::OkStatus();
+  Guard guard;
+  {
+    const absl::MutexLock lock(&mutex_);
+    guard = guard_;
+  }
+  if (guard != nullptr) return guard();
+  return Named(absl::UnavailableError("its cell is not served yet"));
+}
 
 std::string RootArchive::Describe() const {
-  return service_ != nullptr ? service_->Describe() : url_.directory;
+  return service_ != nullptr ? service_->Describe() : PartOf(url_.directory, settings_.part);
+}
+
+absl::Status RootArchive::BrokenOff() const {
+  if (settings_.part.empty() || line_->is_stopped()) {
+    return absl::UnavailableError("the server stops");
+  }
+  return Named(absl::UnavailableError("its cell is being handed over to another server"));
 }
 
 std::string RootArchive::owner() const {
@@ -88,23 +138,37 @@ absl::Status RootArchive::Named(const absl::Status& status) const {
   return absl::Status(status.code(), StrCat(Describe(), ": ", ToStd(status.message())));
 }
 
-absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenNow(absl::Duration timeout) {
-  if (stopped_) return absl::UnavailableError("the server stops");
+absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenDirectory() {
+  auto tree = env_.OpenTree(url_.directory);
+  if (absl::IsNotFound(tree.status())) {
+    return absl::UnavailableError(
+        StrCat("the archive ", url_.directory, " is not there: is its disk mounted?"));
+  }
+  H5M_RETURN_IF_ERROR(tree.status());
+  return std::make_shared<DirectoryStore>(*std::move(tree), settings_.part, Describe());
+}
+
+absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenNow(absl::Duration timeout,
+                                                                         bool* is_anothers) {
+  if (stopped_) return BrokenOff();
   std::shared_ptr<store::ObjectStore> opened = service_;
   if (opened == nullptr) {
-    auto directory = DirectoryStore::Open(env_, url_.directory);
-    if (absl::IsNotFound(directory.status())) {
-      return absl::UnavailableError(
-          StrCat("the archive ", url_.directory, " is not there: is its disk mounted?"));
-    }
-    H5M_RETURN_IF_ERROR(directory.status());
-    opened = *std::move(directory);
+    H5M_ASSIGN_OR_RETURN(opened, OpenDirectory());
   } else if (SteadyNs() < checked_ns_.load() + absl::ToInt64Nanoseconds(kOwnerCheckEvery)) {
     return opened;
   }
-  H5M_RETURN_IF_ERROR(CheckOwner(*opened, timeout));
+  if (settings_.keep_owner == nullptr) return opened;
+  H5M_RETURN_IF_ERROR(CheckOwner(*opened, timeout, is_anothers));
   checked_ns_ = SteadyNs();
+  if (has_fault_.exchange(false)) line_->ClearFault(settings_.part);
   return opened;
+}
+
+bool RootArchive::IsFault(bool is_anothers, const absl::Status& status) {
+  if (!is_anothers || settings_.part.empty()) return false;
+  line_->SetFault(settings_.part, status);
+  has_fault_ = true;
+  return true;
 }
 
 absl::StatusOr<std::string> ReadArchiveOwner(store::ObjectStore& archive, absl::Duration timeout) {
@@ -139,10 +203,12 @@ absl::Status RootArchive::OthersArchive() const {
              kOwnerObject, "\" there"));
 }
 
-absl::Status RootArchive::CheckOwner(store::ObjectStore& opened, absl::Duration timeout) {
+absl::Status RootArchive::CheckOwner(store::ObjectStore& opened, absl::Duration timeout,
+                                     bool* is_anothers) {
   const std::string owner = this->owner();
   if (owner.size() == kIdDigits) {
     const auto found = ReadArchiveOwner(opened, timeout);
+    *is_anothers = found.ok() ? *found != owner : absl::IsNotFound(found.status());
     if (found.ok()) return *found == owner ? absl::OkStatus() : OthersArchive();
     if (!absl::IsNotFound(found.status())) return found.status();
     return absl::FailedPreconditionError(
@@ -151,7 +217,9 @@ absl::Status RootArchive::CheckOwner(store::ObjectStore& opened, absl::Duration 
                "archive is gone, and shall begin anew, remove ",
                settings_.owner_place));
   }
-  return Claim(opened, owner, timeout);
+  const absl::Status claimed = Claim(opened, owner, timeout);
+  *is_anothers = absl::IsFailedPrecondition(claimed);
+  return claimed;
 }
 
 // A crash between two steps leaves a claim, which the next call goes on with.
@@ -161,6 +229,7 @@ absl::Status RootArchive::Claim(store::ObjectStore& opened, const std::string& o
   std::string id = owner.empty() ? HexOf(RandomBytes16()) : IdOf(owner);
   if (absl::IsNotFound(found.status())) {
     H5M_RETURN_IF_ERROR(Keep(StrCat(id, kClaiming)));
+    H5M_RETURN_IF_ERROR(MayChange());
     OwnerSource source(id);
     absl::Status put = opened.Put(kOwnerObject, source, timeout);
     if (!put.ok() && !absl::IsAlreadyExists(put)) return put;
@@ -179,59 +248,74 @@ absl::Status RootArchive::Keep(const std::string& text) {
 }
 
 absl::Status RootArchive::MayCall() {
-  if (stopped_) return absl::UnavailableError("the server stops");
+  if (stopped_) return BrokenOff();
   if (NoCalls::is_on()) {
     return Named(absl::UnavailableError("the work that is done now waits for no archive"));
   }
   // One thread claims it, so that none waits for another one.
-  if (!BackgroundWork::is_on() && owner().size() != kIdDigits) {
+  const bool is_claimed = settings_.keep_owner == nullptr || owner().size() == kIdDigits;
+  if (!BackgroundWork::is_on() && !is_claimed) {
     return Named(absl::UnavailableError("it is not made the root's archive yet"));
   }
-  const absl::StatusOr<bool> must_probe = watch_.MustProbe();
+  CallWatch& watch = line_->watch();
+  const absl::StatusOr<bool> must_probe = watch.MustProbe();
   if (!must_probe.ok()) return Named(must_probe.status());
   if (!*must_probe) return absl::OkStatus();
-  const auto opened = OpenNow(kProbeTimeout);
+  bool is_anothers = false;
+  const auto opened = OpenNow(kProbeTimeout, &is_anothers);
   absl::Status status = opened.status();
   if (opened.ok()) status = (*opened)->Head(kOwnerObject, kProbeTimeout).status();
-  watch_.Probed(status);
+  watch.Probed(IsFault(is_anothers, status) ? absl::OkStatus() : status);
+  // Where no root owns it, there need be no such object.
+  if (settings_.keep_owner == nullptr && absl::IsNotFound(status)) return absl::OkStatus();
   return status;
 }
 
 absl::Status RootArchive::Run(Kind kind, absl::Duration timeout, Work work) {
   H5M_RETURN_IF_ERROR(MayCall());
-  const auto call = watch_.Begin(kind, !BackgroundWork::is_on(), timeout);
+  CallWatch& watch = line_->watch();
+  const auto call = watch.Begin(kind, !BackgroundWork::is_on(), timeout);
   if (!call.ok()) return Named(call.status());
-  const auto opened = OpenNow(timeout);
+  bool is_anothers = false;
+  const auto opened = OpenNow(timeout, &is_anothers);
   absl::Status status = opened.ok() ? work(**opened, *call) : opened.status();
-  if (absl::IsCancelled(status)) status = absl::UnavailableError("the server stops");
-  watch_.End(*call, opened.ok(), status);
+  if (absl::IsCancelled(status)) status = BrokenOff();
+  if (stopped_ && !status.ok()) {
+    watch.BreakOff(*call);
+  } else if (IsFault(is_anothers, status)) {
+    watch.End(*call, true, absl::OkStatus());
+  } else {
+    watch.End(*call, opened.ok(), status);
+  }
   return status;
 }
 
 absl::Status RootArchive::Put(std::string_view name, store::ObjectSource& source,
                               absl::Duration timeout) {
   H5M_RETURN_IF_ERROR(store::CheckObjectName(name));
+  H5M_RETURN_IF_ERROR(MayChange());
+  CallWatch& watch = line_->watch();
   // S3 sums a body up before it sends it.
   const uint64_t free_bytes = service_ == nullptr ? 0 : source.size_bytes();
   H5M_RETURN_IF_ERROR(
       Run(Kind::kChange, timeout, [&](store::ObjectStore& opened, CallWatch::Ticket call) {
         WatchedSource watched(
-            source, BackgroundWork::is_on() ? &pace_ : nullptr, free_bytes, stopped_,
-            [&](bool is_begin) { is_begin ? watch_.Wait(call) : watch_.GoOn(call); });
+            source, BackgroundWork::is_on() ? &line_->pace() : nullptr, free_bytes, stopped_,
+            [&](bool is_begin) { is_begin ? watch.Wait(call) : watch.GoOn(call); });
         return opened.Put(name, watched, timeout);
       }));
-  watch_.CountPut(source.size_bytes());
+  watch.CountPut(source.size_bytes());
   return absl::OkStatus();
 }
 
 absl::Status RootArchive::Get(std::string_view name, uint64_t offset, absl::Span<char> out,
                               absl::Duration timeout) {
   H5M_RETURN_IF_ERROR(store::CheckObjectName(name));
-  if (BackgroundWork::is_on()) H5M_RETURN_IF_ERROR(pace_.Take(out.size(), stopped_));
+  if (BackgroundWork::is_on() && !line_->pace().Take(out.size(), stopped_).ok()) return BrokenOff();
   H5M_RETURN_IF_ERROR(Run(Kind::kRead, timeout, [&](store::ObjectStore& opened, CallWatch::Ticket) {
     return opened.Get(name, offset, out, timeout);
   }));
-  watch_.CountGot(out.size());
+  line_->watch().CountGot(out.size());
   return absl::OkStatus();
 }
 
@@ -257,6 +341,7 @@ absl::StatusOr<store::ObjectPage> RootArchive::List(std::string_view prefix, std
 }
 
 absl::Status RootArchive::Delete(std::string_view name, absl::Duration timeout) {
+  H5M_RETURN_IF_ERROR(MayChange());
   return Run(Kind::kChange, timeout, [&](store::ObjectStore& opened, CallWatch::Ticket) {
     return opened.Delete(name, timeout);
   });

@@ -15,9 +15,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "archive/archive_line.h"
 #include "archive/archive_url.h"
 #include "archive/call_watch.h"
-#include "archive/pace.h"
 #include "base/env.h"
 #include "onion_store/object_store.h"
 
@@ -36,6 +36,7 @@ absl::Status ReplaceArchiveOwner(store::ObjectStore& archive, std::string_view i
 //                        readers. Or it is not known to be the root's yet.
 //   kFailedPrecondition  it is the archive of another root, or of none: an empty directory where a
 //                        disk should be mounted. The message tells the way out.
+// And of a part (OpenPart): what its guard says, of Put() and Delete().
 class RootArchive final : public store::ObjectStore {
  public:
   // The object that says whose the archive is: docs/reference/format.md, "Objects of an archive".
@@ -45,12 +46,15 @@ class RootArchive final : public store::ObjectStore {
 
   struct Settings {
     std::string url;  // ParseArchiveUrl()
+    // Below `url`, where the objects lie: "cells/lab". Empty: at `url`.
+    std::string part = {};
     // Bytes a second that threads of a BackgroundWork put and get, together. 0: no limit.
     uint64_t background_rate = 0;
     // What `keep_owner` was last given; empty: the root has had no archive yet.
     std::string owner = {};
     // Keeps a text of at most 64 bytes with the root, durably. Called with the first call of a
-    // BackgroundWork, which makes the archive the root's.
+    // BackgroundWork, which makes the archive the root's. Null: of no root itself, only its parts
+    // are.
     std::function<absl::Status(const std::string& owner)> keep_owner = nullptr;
     // Where `keep_owner` keeps it, for messages.
     std::string owner_place = {};
@@ -60,6 +64,19 @@ class RootArchive final : public store::ObjectStore {
   // Makes no call: an archive that is away is no reason not to serve a root.
   // Errors: as ParseArchiveUrl(), S3Store::Open().
   static absl::StatusOr<std::unique_ptr<RootArchive>> Open(Env& env, Settings settings);
+  ~RootArchive() override;
+
+  // A part of this archive with an owner of its own, `settings.part`; `url`, rate and limits are
+  // those of this one, with which it shares pace, places of readers, and silence. It changes
+  // nothing before SetGuard(). May outlive this. Errors: as Open().
+  absl::StatusOr<std::unique_ptr<RootArchive>> OpenPart(Settings settings) const;
+  // Asked before each put and delete. OK: the root is still this server's, and what its index said
+  // before is durable. May wait.
+  using Guard = std::function<absl::Status()>;
+  void SetGuard(Guard guard) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The calls of this part end within some 1 s, and further ones fail: its root is given away. Or
+  // it is not, after all.
+  void SetBrokenOff(bool is_broken_off) { line_->SetBrokenOff(&stopped_, is_broken_off); }
 
   // Of one thread at a time, whose calls are paced.
   class BackgroundWork {
@@ -85,14 +102,18 @@ class RootArchive final : public store::ObjectStore {
     static thread_local int depth;
   };
 
-  // Breaks off what is under way, within some 1 s, and lets all further calls fail. A call that the
-  // kernel holds in a directory goes on.
-  void Stop() { stopped_ = true; }
-  ArchiveStanding Standing() { return watch_.Standing(); }
+  // Breaks off what is under way, within some 1 s, and lets all further calls fail, of all parts. A
+  // call that the kernel holds in a directory goes on.
+  void Stop() { line_->StopAll(); }
+  // As ArchiveLine::Standing() and IsAway().
+  ArchiveStanding Standing() { return line_->Standing(); }
+  bool IsAway() { return line_->IsAway(); }
   // As CallWatch::ForgetChanges().
-  void ForgetChanges() { watch_.ForgetChanges(); }
+  void ForgetChanges() { line_->watch().ForgetChanges(); }
 
   std::string Describe() const override;
+  // Names of a part are given once: another server, which lost the root, may still delete one.
+  bool MayHaveLateCalls() const override { return !settings_.part.empty(); }
   absl::Status Put(std::string_view name, store::ObjectSource& source,
                    absl::Duration timeout) override;
   absl::Status Get(std::string_view name, uint64_t offset, absl::Span<char> out,
@@ -103,7 +124,9 @@ class RootArchive final : public store::ObjectStore {
   absl::Status Delete(std::string_view name, absl::Duration timeout) override;
 
  private:
-  RootArchive(Env& env, Settings settings, ArchiveUrl url);
+  static absl::StatusOr<std::unique_ptr<RootArchive>> OpenOn(Env& env, Settings settings,
+                                                             std::shared_ptr<ArchiveLine> line);
+  RootArchive(Env& env, Settings settings, ArchiveUrl url, std::shared_ptr<ArchiveLine> line);
 
   using Kind = CallWatch::Kind;
   using Work = absl::FunctionRef<absl::Status(store::ObjectStore&, CallWatch::Ticket)>;
@@ -112,29 +135,37 @@ class RootArchive final : public store::ObjectStore {
   absl::Status MayCall() ABSL_LOCKS_EXCLUDED(mutex_);
   // Does `work` with what is known to be the root's archive, and notes how that went.
   absl::Status Run(Kind kind, absl::Duration timeout, Work work) ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenNow(absl::Duration timeout);
-  absl::Status CheckOwner(store::ObjectStore& opened, absl::Duration timeout)
+  // `is_anothers`: it answers, and is not the root's.
+  absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenNow(absl::Duration timeout,
+                                                              bool* is_anothers);
+  absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenDirectory();
+  // What is wrong with one part says nothing of the others.
+  bool IsFault(bool is_anothers, const absl::Status& status);
+  absl::Status MayChange() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckOwner(store::ObjectStore& opened, absl::Duration timeout, bool* is_anothers)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Claim(store::ObjectStore& opened, const std::string& owner, absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Keep(const std::string& text) ABSL_LOCKS_EXCLUDED(mutex_);
   std::string owner() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status OthersArchive() const;
+  absl::Status BrokenOff() const;
   absl::Status Named(const absl::Status& status) const;
 
   Env& env_;
   const Settings settings_;
   const ArchiveUrl url_;
+  const std::shared_ptr<ArchiveLine> line_;
   // Of S3. A directory is opened for each call: it may have been mounted anew.
-  std::shared_ptr<store::ObjectStore> service_;  // set by Open() alone
-  std::atomic<bool> stopped_{false};
-  Pace pace_;
+  std::shared_ptr<store::ObjectStore> service_;  // set by OpenOn() alone
+  std::atomic<bool> stopped_{false};             // set by `line_`
+  std::atomic<bool> has_fault_{false};
   // When the service's owner was last seen, by the steady clock: it may get another one. Long ago:
   // never.
   std::atomic<int64_t> checked_ns_{INT64_MIN / 2};
-  CallWatch watch_;
   mutable absl::Mutex mutex_;
   std::string owner_ ABSL_GUARDED_BY(mutex_);  // as Settings::owner
+  Guard guard_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace h5mirror::archive

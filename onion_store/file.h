@@ -417,6 +417,9 @@ class File {
   virtual absl::StatusOr<std::shared_ptr<const void>> KeepOnDisk(VersionNumber /*oldest*/) {
     return nullptr;
   }
+  // Bytes of the segments in the archive, and of those that are being put. Left out are copies of
+  // the file, and what no version needs any more.
+  virtual absl::StatusOr<uint64_t> CountArchived() { return 0; }
   // The oldest version that cannot be dropped now: the newest one that the head holds. 0: none.
   virtual absl::StatusOr<VersionNumber> OldestNeeded() = 0;
 

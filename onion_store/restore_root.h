@@ -29,15 +29,16 @@ struct RestorableFile {
   int64_t versions = 0;
   uint64_t size_bytes = 0;
   uint64_t copy_bytes = 0;  // of its objects, without segments
-  // kDataLoss: no list of the file can be read. kNotFound: the archive has objects of the file, and
-  // no copy. Nothing but the id is known then.
+  // kDataLoss: no copy is whole. Without a name no list of the file can be read. kNotFound: the
+  // archive has objects of the file, and no copy. Nothing but the id is known then.
   // kAlreadyExists: neither its own name nor another one is free.
   absl::Status status;
 };
 
-// All files that an archive has objects of, by name. A damaged list is passed over for an older
-// one. Names differ, and none is a directory that another one needs. The cost grows with the
-// objects of the archive. Errors: those of ObjectStore.
+// All files that an archive has objects of, by name. A copy whose list is damaged, or of which an
+// object is not listed with its length, is passed over for an older one. Names differ, and none is
+// a directory that another one needs. The cost grows with the objects of the archive. Errors: those
+// of ObjectStore.
 absl::StatusOr<std::vector<RestorableFile>> ListRestorable(ObjectStore& archive);
 // The newest copy of one file by now, with its own name. Errors: those of ObjectStore.
 absl::StatusOr<RestorableFile> FindRestorable(ObjectStore& archive, const FileId& file_id);

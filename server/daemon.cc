@@ -244,8 +244,8 @@ void StopEarlyAfter(absl::Duration patience) {
 
 // A call that hangs in the archive can be broken off by nobody, and what waits for it neither.
 // Bounds the whole stop, up to the end of the process.
-void BoundStop(const Config& config) {
-  if (config.HasArchive()) StopEarlyAfter(config.stop_timeout + kCloseGrace);
+void BoundStop(const Config& config, absl::Duration grace) {
+  if (config.HasArchive()) StopEarlyAfter(config.stop_timeout + grace);
 }
 
 // Ends all calls. False: not within stop_timeout.
@@ -265,7 +265,7 @@ absl::Duration RestOfStop(const Config& config, absl::Duration begun_at) {
 }
 
 ExitCode StopAll(const Config& config, MirrorServer& server, store::Store& store) {
-  BoundStop(config);
+  BoundStop(config, kCloseGrace);
   const absl::Duration begun_at = SystemClock().Monotonic();
   const bool is_served = StopServing(config, server);
   const absl::Duration left = RestOfStop(config, begun_at);
@@ -284,6 +284,8 @@ ExitCode StopAll(const Config& config, MirrorServer& server, store::Store& store
 // The cells go to other servers, in order: when no call is in hand, each store is closed, and only
 // then its cell is free. Where that fails, the process ends as it is, and the others fence it.
 ExitCode StopAll(const Config& config, MirrorServer& server, Cluster& cluster) {
+  // For the stores, and for the cells.
+  BoundStop(config, 2 * kCloseGrace);
   const absl::Duration begun_at = SystemClock().Monotonic();
   if (!StopServing(config, server)) StopEarly();
   const absl::Status closed = cluster.store().Close(RestOfStop(config, begun_at));
@@ -404,14 +406,20 @@ ExitCode ServeRoot(const Config& config, const std::filesystem::path& port_file,
 // has joined none yet.
 ExitCode ServeCells(const Config& config, const std::filesystem::path& port_file,
                     const std::filesystem::path& config_file) {
-  auto cluster = OpenCluster(config, OptionsFor(config), StopFenced, StopGivenUp);
+  const auto archive = OpenClusterArchive(config);
+  if (!archive.ok()) {
+    spdlog::error("{}", ToStd(archive.status().message()));
+    return ExitCode::kUsage;
+  }
+  auto cluster = OpenCluster(config, OptionsFor(config), *archive, StopFenced, StopGivenUp);
   if (!cluster.ok()) {
     spdlog::error("{}", ToStd(cluster.status().message()));
     return absl::IsUnavailable(cluster.status()) ? ExitCode::kFailed : ExitCode::kUsage;
   }
   StoreClock clock((*cluster)->store());
   ExitCode code = ExitCode::kFailed;
-  auto server = Listen(config, (*cluster)->store(), clock, Env::Posix(), nullptr, port_file, &code);
+  auto server =
+      Listen(config, (*cluster)->store(), clock, Env::Posix(), archive->get(), port_file, &code);
   if (!server.ok()) return code;
   const std::string& address = config.cluster->address;
   const std::string http = HttpAddress(config, (*server)->http_ports());

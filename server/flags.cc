@@ -246,6 +246,10 @@ struct Parser {
     verb->add_flag("--take-over", restore.takes_over,
                    "Leave archived history in the archive, and make it the new root's; a server "
                    "of the former root stops using it");
+    verb->add_option("--cell", restore.cell,
+                     "Of an archive of a cluster, this cell alone, into DIR; else each cell comes "
+                     "into a directory of its name below DIR")
+        ->type_name("CELL");
     verb->add_option("--files", restore.files, "Only files that match one of these")
         ->type_name("GLOB,...")
         ->delimiter(',');

@@ -45,7 +45,8 @@ enum class Verb {
 struct RestoreRootRequest {
   std::string archive;  // its URL
   std::filesystem::path root;
-  std::vector<std::string> files;  // globs; empty: all
+  std::optional<std::string> cell;  // of an archive of a cluster, one alone; unset: all
+  std::vector<std::string> files;   // globs; empty: all
   uint32_t umask_bits = 0027;
   bool is_dry_run = false;
   bool takes_over = false;

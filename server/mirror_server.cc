@@ -136,10 +136,14 @@ Event NearItsQuota(const SpaceUse& use) {
       .text = StrCat("\"", use.directory, "\" takes ", use.FullestPercent(), "% of a limit of its ",
                      use.rule.Label(), ": ", HumanBytes(use.sizes.head_bytes), " of heads, ",
                      HumanBytes(use.sizes.history_bytes), " of history, ", use.files, " files",
+                     use.rule.archived_bytes == 0
+                         ? ""
+                         : StrCat(", ", HumanBytes(use.sizes.archived_bytes), " in the archive"),
                      use.rule.max_tags > 0 ? StrCat(", ", use.sizes.tags, " tags") : ""),
       .numbers = {{"percent", use.FullestPercent()},
                   {"head_bytes", static_cast<int64_t>(use.sizes.head_bytes)},
                   {"history_bytes", static_cast<int64_t>(use.sizes.history_bytes)},
+                  {"archived_bytes", static_cast<int64_t>(use.sizes.archived_bytes)},
                   {"files", static_cast<int64_t>(use.files)},
                   {"tags", static_cast<int64_t>(use.sizes.tags)}}};
 }
@@ -168,10 +172,6 @@ void KeepGrpc() {
   }();
   static_cast<void>(is_kept);
 }
-
-}  // namespace
-
-namespace {
 
 // Credentials that are missing, or that others can read.
 absl::Status CheckArchiveKeys(const Config& config) {
@@ -268,7 +268,7 @@ MirrorServer::Shared::Shared(const Config& config, store::Store& its_store, Cloc
       leases(clock, config.lease_ttl),
       quotas(config.quotas, store),
       pruner(config, store, clock, metrics, &quotas, &events),
-      archive_keeper(config, store, archive, clock, &quotas.counter),
+      archive_keeper(config, store, archive, clock, &quotas.counter, &events),
       mirrors(clock),
       rates(clock),
       workers(kWorkers, "send stream") {
@@ -320,7 +320,7 @@ MirrorServer::Services::Services(const Config& config, Shared& shared,
                                     .session_count = [this] { return mirror.session_count(); }}),
       agents(shared.Environment()),
       cluster(shared.Environment()),
-      archive(shared.Environment(), shared.archive_keeper),
+      archive(shared.Environment(), shared.archive_keeper, FindArchive(shared)),
       health(ServiceNames(), std::move(on_probe)),
       reflection(ServiceNames(), shared.authenticator),
       http_files(shared.Environment(), versions, snapshots, OwnershipOf(shared.store)),

@@ -149,6 +149,8 @@ class MirrorServer {
   // All calls of the wire.
   struct Services {
     Services(const Config& config, Shared& shared, HealthService::Observer on_probe);
+    // In a cluster each cell has a part of the archive.
+    static ArchiveService::Finder FindArchive(Shared& shared);
 
     MirrorService mirror;
     FilesService files;

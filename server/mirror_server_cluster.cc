@@ -36,6 +36,17 @@ Event OfCluster(const cluster::NodeEvent& event) {
 
 }  // namespace
 
+ArchiveService::Finder MirrorServer::Services::FindArchive(Shared& shared) {
+  using Found = absl::StatusOr<std::shared_ptr<store::ObjectStore>>;
+  if (auto* const cells = dynamic_cast<ClusterStore*>(&shared.store); cells != nullptr) {
+    return [cells](const std::string& name) -> Found { return cells->ArchiveOf(name); };
+  }
+  // It outlives all calls.
+  return [archive = shared.archive_keeper.archive()](const std::string&) -> Found {
+    return std::shared_ptr<store::ObjectStore>(std::shared_ptr<void>(), archive);
+  };
+}
+
 void MirrorServer::ListenToCluster() {
   auto* const cells = dynamic_cast<ClusterStore*>(&shared_.store);
   if (cells == nullptr) return;

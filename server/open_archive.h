@@ -4,9 +4,12 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "archive/root_archive.h"
 #include "base/env.h"
 #include "server/settings/config.h"
@@ -21,6 +24,25 @@ namespace h5mirror::server {
 //         those of reading the root.
 absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenArchive(const Config& config,
                                                                   Env& root_env);
+
+// The archive of a server of a cluster: of no root itself, but of the cells that it serves, each of
+// which has a part of it. nullptr: there is none. Errors: as above.
+absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenClusterArchive(const Config& config);
+// The part of a cell, whose root is `root` in `root_env`; that must outlive it. What the cell
+// remembers goes with it from server to server. It changes nothing before it has a guard.
+// Errors: as above.
+absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenCellArchive(
+    const archive::RootArchive& of_server, const std::string& cell, Env& root_env,
+    const std::filesystem::path& root);
+
+// Where the objects of a cell lie in the archive of its cluster: docs/reference/format.md, "Objects
+// of an archive". "lab a" has "cells/lab_20a".
+std::string PartOfCell(std::string_view cell);
+// The inverse, of the name of any object in it; nullopt: it is in none.
+std::optional<std::string> CellOfObject(std::string_view object);
+inline constexpr std::string_view kCellParts = "cells/";
+// kInvalidArgument: the name of a cell is too long to be one of an archive.
+absl::Status CheckCellNames(absl::Span<const std::string> cells);
 
 // What the root `root` remembers of its archive: 32 hex digits, behind which " new" stands until
 // the archive is the root's. Empty: it has none.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 #include <string>
 
 #include "base/testing/fault_env.h"
@@ -54,6 +55,47 @@ TEST_F(OpenArchiveTest, WithoutOneThereIsNone) {
   const auto none = OpenArchive(config_, env_);
   ASSERT_TRUE(none.ok());
   EXPECT_EQ(*none, nullptr);
+}
+
+TEST_F(OpenArchiveTest, ACellHasItsPartWhichTheCellRemembers) {
+  const auto of_server = OpenClusterArchive(config_);
+  ASSERT_TRUE(of_server.ok()) << of_server.status();
+  const auto claim = [&](const std::string& cell) {
+    const auto part = OpenCellArchive(**of_server, cell, env_, "/");
+    EXPECT_TRUE(part.ok()) << part.status();
+    (*part)->SetGuard([] { return absl::OkStatus(); });
+    const archive::RootArchive::BackgroundWork claims;
+    return (*part)->Head("root", absl::Seconds(10)).status();
+  };
+  EXPECT_TRUE(claim("lab a").ok());
+  EXPECT_TRUE(std::filesystem::exists(directory_.path() / "cells/lab_20a/root"));
+  EXPECT_FALSE(std::filesystem::exists(directory_.path() / "root"));
+  EXPECT_TRUE(claim("lab a").ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(claim("other"))) << "the cell has another part";
+}
+
+TEST(CellPartsTest, EachCellHasAPartThatTellsItsName) {
+  const std::string cells[] = {"",      "lab", "lab-2",        "a/b", "a_b",
+                               "a.new", "..",  "Mess\xc3\xbc", " _2f"};
+  std::set<std::string> parts;
+  for (const std::string& cell : cells) {
+    const std::string part = PartOfCell(cell);
+    EXPECT_TRUE(store::CheckObjectName(part).ok()) << part;
+    EXPECT_EQ(part.find('/', kCellParts.size()), part.npos) << part;
+    EXPECT_EQ(CellOfObject(part + "/files/1"), cell);
+    EXPECT_TRUE(parts.insert(part).second) << part;
+  }
+  EXPECT_EQ(PartOfCell("a/b"), "cells/a_2fb");
+  for (const char* other : {"root", "files/a/b", "cells/lab", "cells/a_2Fb/x", "cells/a_/x",
+                            "cells//x", "cells/a b/x", "cells/a_6c/x"}) {
+    EXPECT_EQ(CellOfObject(other), std::nullopt) << other;
+  }
+}
+
+TEST(CellPartsTest, ANameThatIsTooLongIsRefused) {
+  EXPECT_TRUE(CheckCellNames({"lab", std::string(100, 'x')}).ok());
+  const absl::Status refused = CheckCellNames({"lab", std::string(70, '.')});
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
 }
 
 }  // namespace

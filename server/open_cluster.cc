@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "ceph/load_module.h"
 #include "cluster/addresses.h"
+#include "server/open_archive.h"
 #include "server/settings/root_fencing.h"
 #include "spdlog/spdlog.h"
 
@@ -33,9 +34,20 @@ void DropMount(Cluster& cluster, const std::string& session,
   }
 }
 
+// Sets the archive of a cell whose root is options.root, and its part of the server's.
+absl::Status SetArchive(const archive::RootArchive* of_server, const std::string& cell, Env& env,
+                        store::StoreOptions* options,
+                        std::shared_ptr<archive::RootArchive>* archive) {
+  if (of_server == nullptr) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(*archive, OpenCellArchive(*of_server, cell, env, options->root));
+  options->archive = *archive;
+  return absl::OkStatus();
+}
+
 // A store that is opened by a mount of its own: the mount knows the newest map of the OSDs, so that
 // each object that it touches refuses a fenced server from then on.
 absl::StatusOr<OpenedStore> OpenInCeph(const Config& config, store::StoreOptions options,
+                                       const archive::RootArchive* of_server,
                                        const std::string& cell, Cluster& cluster,
                                        ceph::FencedListener on_fenced,
                                        std::shared_ptr<const std::atomic<bool>> is_fenced) {
@@ -51,34 +63,44 @@ absl::StatusOr<OpenedStore> OpenInCeph(const Config& config, store::StoreOptions
   H5M_RETURN_IF_ERROR(mounted->OpenTree(options.root).status());
   // Before it writes anything.
   absl::Status failed = cluster.AddMount(session.uuid, addresses);
+  std::shared_ptr<archive::RootArchive> archive;
+  if (failed.ok()) failed = SetArchive(of_server, cell, *mounted, &options, &archive);
   if (failed.ok()) {
     spdlog::info("CephFS: {} for the cell \"{}\"", mounted->SessionName(), cell);
     auto store = store::Store::Open(*mounted, options);
     if (store.ok()) {
-      return OpenedStore{std::move(mounted), *std::move(store), [=, &cluster] {
-                           DropMount(cluster, session.uuid, addresses, *is_fenced);
-                         }};
+      return OpenedStore{std::move(mounted), *std::move(store),
+                         [=, &cluster] { DropMount(cluster, session.uuid, addresses, *is_fenced); },
+                         std::move(archive)};
     }
     failed = store.status();
   }
+  // It keeps its owner by the mount.
+  options.archive.reset();
+  archive.reset();
   mounted.reset();
   DropMount(cluster, session.uuid, addresses, *is_fenced);
   return failed;
 }
 
 absl::StatusOr<OpenedStore> OpenHere(const Config& config, store::StoreOptions options,
+                                     const archive::RootArchive* of_server,
                                      const std::string& cell) {
   options.root = config.root / cell;
+  std::shared_ptr<archive::RootArchive> archive;
+  H5M_RETURN_IF_ERROR(SetArchive(of_server, cell, Env::Posix(), &options, &archive));
   H5M_ASSIGN_OR_RETURN(auto store, store::Store::Open(Env::Posix(), options));
-  return OpenedStore{nullptr, std::move(store)};
+  return OpenedStore{nullptr, std::move(store), nullptr, std::move(archive)};
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(
-    const Config& config, const store::StoreOptions& options, ceph::FencedListener on_fenced,
+    const Config& config, const store::StoreOptions& options,
+    std::shared_ptr<archive::RootArchive> archive, ceph::FencedListener on_fenced,
     std::function<void(const absl::Status& why)> on_lost) {
   const ClusterSettings& settings = *config.cluster;
+  if (archive != nullptr) H5M_RETURN_IF_ERROR(CheckCellNames(settings.cells));
   const bool is_ceph = ceph::IsRootUrl(config.root.native());
   if (is_ceph) {
     H5M_RETURN_IF_ERROR(ceph::LoadModule().status());
@@ -97,10 +119,11 @@ absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(
     is_fenced->store(true);
     on_fenced(why);
   };
-  parts.open = [config, of_cell, is_ceph, cluster_of_opener, on_mount_fenced,
-                is_fenced](const std::string& cell) -> absl::StatusOr<OpenedStore> {
-    if (!is_ceph) return OpenHere(config, of_cell, cell);
-    return OpenInCeph(config, of_cell, cell, **cluster_of_opener, on_mount_fenced, is_fenced);
+  parts.open = [config, of_cell, is_ceph, cluster_of_opener, on_mount_fenced, is_fenced,
+                archive](const std::string& cell) -> absl::StatusOr<OpenedStore> {
+    if (!is_ceph) return OpenHere(config, of_cell, archive.get(), cell);
+    return OpenInCeph(config, of_cell, archive.get(), cell, **cluster_of_opener, on_mount_fenced,
+                      is_fenced);
   };
   parts.is_fenced = [is_fenced] { return is_fenced->load(); };
   parts.close_timeout = kCloseTimeout;

@@ -54,6 +54,17 @@ absl::StatusOr<std::unique_ptr<ArchiveJob>> FileImpl::StartArchive(const Archive
   return std::make_unique<ArchiveJobImpl>(shared_from_this(), index, pages, request);
 }
 
+absl::StatusOr<uint64_t> FileImpl::CountArchived() {
+  H5M_ASSIGN_OR_RETURN(const auto index, Index());
+  uint64_t bytes = 0;
+  if (index == nullptr) return bytes;
+  H5M_ASSIGN_OR_RETURN(const std::vector<ArchivedSegment> rows, index->ListArchived());
+  for (const ArchivedSegment& row : rows) {
+    if (row.state != ArchiveState::kDeleting) bytes += row.length;
+  }
+  return bytes;
+}
+
 // An archive job looks for pins and takes a segment from the disk with the work lock held. So one
 // that did not see this pin has done so before it is there.
 std::shared_ptr<const int> FileImpl::PinDisk() {

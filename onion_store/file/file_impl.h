@@ -155,6 +155,7 @@ class FileImpl final : public File,
   absl::StatusOr<std::unique_ptr<PruneJob>> StartPrune(
       std::vector<VersionNumber> versions) override;
   absl::StatusOr<std::unique_ptr<ArchiveJob>> StartArchive(const ArchiveRequest& request) override;
+  absl::StatusOr<uint64_t> CountArchived() override;
   absl::StatusOr<std::shared_ptr<const void>> KeepOnDisk(VersionNumber oldest) override
       ABSL_LOCKS_EXCLUDED(work_lock_, mutex_);
   absl::StatusOr<uint64_t> SavedBytes(const VersionInfo& version) override;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/shared/object_cache.h"
 
 namespace h5mirror::store {
 namespace {
@@ -31,6 +33,8 @@ absl::Status ArchiveCheck::Start() {
     todo_.push_back(row.segment);
     bytes_ += row.length;
   }
+  H5M_ASSIGN_OR_RETURN(const auto copy, index_.FindCopy());
+  if (copy && findings_.IsWanted(0)) copy_prefix_ = copy->prefix;
   return absl::OkStatus();
 }
 
@@ -39,8 +43,45 @@ absl::StatusOr<bool> ArchiveCheck::Step() {
     H5M_RETURN_IF_ERROR(FindReaders());
   } else if (!todo_.empty()) {
     H5M_RETURN_IF_ERROR(ScanSome(away_.at(todo_.front())));
+  } else if (!copy_prefix_.empty()) {
+    H5M_RETURN_IF_ERROR(CheckCopy());
   }
-  return found_.has_value() || !todo_.empty();
+  return found_.has_value() || !todo_.empty() || !copy_prefix_.empty();
+}
+
+absl::Status ArchiveCheck::CheckCopy() {
+  ObjectStore* const store = file_.files().objects().store();
+  if (store == nullptr) {
+    copy_prefix_.clear();
+    return absl::OkStatus();
+  }
+  const FileId& file_id = file_.files().file_id();
+  H5M_ASSIGN_OR_RETURN(
+      const ObjectPage page,
+      store->List(CopyPrefix(file_id), list_next_, kObjectListMax, ObjectCache::kGetTimeout));
+  for (const ObjectInfo& object : page.objects) listed_.Note(file_id, object);
+  list_next_ = page.next;
+  if (!list_next_.empty()) return absl::OkStatus();
+  const auto copy = GetCopyList(*store, copy_prefix_);
+  const bool is_lost = absl::IsNotFound(copy.status()) || absl::IsDataLoss(copy.status());
+  if (!copy.ok() && !is_lost) return copy.status();
+  return EndCopy(copy.ok() ? listed_.LostPart(*copy) : CopyListName(copy_prefix_));
+}
+
+absl::Status ArchiveCheck::EndCopy(const std::string& lost) {
+  const std::string prefix = std::exchange(copy_prefix_, "");
+  if (lost.empty()) return absl::OkStatus();
+  WorkTurn turn(&file_.work_lock());
+  H5M_RETURN_IF_ERROR(file_.dead());
+  H5M_ASSIGN_OR_RETURN(const auto row, index_.FindCopy());
+  // A newer copy is there, and has taken away what it does not need.
+  if (!row || row->prefix != prefix) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(index_.PutCopy({}));
+  findings_.Report(
+      DamagePlace::kPages, file_.files().name(), 0, {0, 0},
+      StrCat("its copy in the archive lacks ", lost,
+             ", so the file cannot be restored from there; the next copy begins anew"));
+  return absl::OkStatus();
 }
 
 absl::Status ArchiveCheck::ScanSome(const ArchivedSegment& segment) {

@@ -1,5 +1,5 @@
-// Compares segments that are only in the archive with the index: docs/design/050-archive.md,
-// "Verifying".
+// Compares segments that are only in the archive with the index, and looks for the objects of the
+// file's copy: docs/design/050-archive.md, "Verifying".
 #ifndef H5MIRROR_ONION_STORE_JOBS_ARCHIVE_CHECK_H_
 #define H5MIRROR_ONION_STORE_JOBS_ARCHIVE_CHECK_H_
 
@@ -14,6 +14,7 @@
 #include "onion_store/jobs/job_sources.h"
 #include "onion_store/jobs/object_scan.h"
 #include "onion_store/jobs/verify_findings.h"
+#include "onion_store/pages/listed_copies.h"
 #include "onion_store/pages/page_segments.h"
 
 namespace h5mirror::store {
@@ -49,6 +50,10 @@ class ArchiveCheck {
     bool has_rows = false;
   };
 
+  // Looks for the objects of the file's copy, as the archive lists them. Where one is lost, the
+  // next copy begins anew.
+  absl::Status CheckCopy();
+  absl::Status EndCopy(const std::string& lost);
   absl::Status ScanSome(const ArchivedSegment& segment);
   // Looks for the versions that read the segment, in some thousand rows. Reports it at the end,
   // unless no row names it: then a prune has deleted it meanwhile.
@@ -63,6 +68,10 @@ class ArchiveCheck {
   std::optional<ObjectScan> scan_;
   std::optional<Found> found_;
   uint64_t bytes_ = 0;
+  // Of the copy; empty: there is none, or it was looked at.
+  std::string copy_prefix_;
+  std::string list_next_;
+  ListedCopies listed_;
 };
 
 }  // namespace h5mirror::store

@@ -220,12 +220,13 @@ absl::Status ArchiveJobImpl::Sum() {
   }
   ArchivedSegment same = current_;
   same.object = begun->second.object;
-  if (same == begun->second) {
+  if (same == begun->second && !store_.MayHaveLateCalls()) {
     current_ = same;
     phase_ = Phase::kPut;
     return absl::OkStatus();
   }
-  // Somebody has put another file in its place since: what was put is worth nothing.
+  // Somebody has put another file in its place since: what was put is worth nothing. Or the server
+  // that began it may yet delete it, as not what it put: then nobody must need that name.
   H5M_RETURN_IF_ERROR(store_.Delete(begun->second.object, ObjectCache::kGetTimeout));
   begun_.erase(begun);
   phase_ = Phase::kName;
@@ -266,9 +267,10 @@ absl::Status ArchiveJobImpl::Check() {
     return absl::OkStatus();
   }
   if (!absl::IsDataLoss(more.status())) return more.status();
-  // It is not what was put: once more, from the beginning.
+  // It is not what was put: once more, from the beginning, under another name. The deletion may
+  // come a second time, late.
   H5M_RETURN_IF_ERROR(store_.Delete(current_.object, ObjectCache::kGetTimeout));
-  phase_ = Phase::kPut;
+  phase_ = Phase::kName;
   if (!std::exchange(has_put_twice_, true)) return absl::OkStatus();
   has_put_twice_ = false;  // For a caller that tries again.
   return more.status();

@@ -40,6 +40,13 @@ bool IsWorn(absl::Span<const CopyLayer> layers) {
          ObjectBytes(layers.subspan(1)) > layers.front().object_bytes();
 }
 
+// The number of the copy that put an object; 0: it is none of a copy.
+uint64_t NumberOfObject(std::string_view name) {
+  const size_t data = name.rfind("-data-");
+  const size_t end = name.ends_with(kListSuffix) ? name.size() - kListSuffix.size() : data;
+  return NumberOfCopy(name.substr(0, end)).value_or(0);
+}
+
 // Whether a layer has the part `name`.
 bool Names(const CopyLayer& layer, const std::string& name) {
   constexpr std::string_view kData = "-data-";
@@ -113,6 +120,8 @@ absl::Status CopyJob::Run() {
       return PutList();
     case Phase::kRow:
       return CommitRow();
+    case Phase::kDoom:
+      return Doom();
     case Phase::kSweepLists:
       return Sweep(Phase::kSweepParts);
     case Phase::kSweepParts:
@@ -175,6 +184,7 @@ absl::Status CopyJob::SweepBroken() {
   H5M_ASSIGN_OR_RETURN(const ObjectPage page, store_.List(CopyPrefix(files_.file_id()), list_next_,
                                                           kListAtOnce, ObjectCache::kGetTimeout));
   for (const ObjectInfo& object : page.objects) {
+    newest_listed_ = std::max(newest_listed_, NumberOfObject(object.name));
     if (object.name.ends_with(kListSuffix)) {
       lists_.insert(object.name.substr(0, object.name.size() - kListSuffix.size()));
     } else if (!last_ || !IsNamedBy(*last_, object.name)) {
@@ -183,6 +193,10 @@ absl::Status CopyJob::SweepBroken() {
   }
   list_next_ = page.next;
   is_listed_ = page.next.empty();
+  if (is_listed_ && newest_listed_ >= NumberOfCopy(copy_.prefix).value_or(0)) {
+    // Of a server whose clock was ahead: a restore takes the copy of the greatest number.
+    copy_.prefix = NewCopyPrefix(files_.file_id(), newest_listed_ + 1);
+  }
   // A crash may have come between a list and the row that names it.
   if (is_listed_) {
     std::erase_if(broken_parts_, [&](const std::string& name) {
@@ -408,6 +422,16 @@ absl::Status CopyJob::CommitRow() {
   row_ = {copy_.prefix, shows_};
   H5M_RETURN_IF_ERROR(OfDisk(index_.PutCopy(row_)));
   is_whole_ = true;
+  phase_ = Phase::kSweepLists;
+  return absl::OkStatus();
+}
+
+// Nothing is to count on a copy of which objects go: neither a later job, nor another server, while
+// calls of this one may still be on their way.
+absl::Status CopyJob::Doom() {
+  WorkTurn turn(&file_.work_lock());
+  H5M_RETURN_IF_ERROR(file_.dead());
+  H5M_RETURN_IF_ERROR(OfDisk(index_.PutCopy({})));
   phase_ = Phase::kSweepLists;
   return absl::OkStatus();
 }

@@ -3,8 +3,10 @@
 //
 //   reads the last copy's list --> deletes parts of broken copies --> of each head: parts
 //         --> copies the index --> parts --> list --> row --> deletes what no list names
+//   or, where there are to be none:
+//   a row that names no copy --> deletes all copies --> no row
 //
-// Only the row holds the file's work lock; no step that calls the archive holds it.
+// Only steps of the row hold the file's work lock; none that calls the archive does.
 #ifndef H5MIRROR_ONION_STORE_JOBS_COPY_JOB_H_
 #define H5MIRROR_ONION_STORE_JOBS_COPY_JOB_H_
 
@@ -44,7 +46,7 @@ class CopyJob {
   // Deletes all copies, then the row; in steps.
   void PlanToDelete() {
     forgets_ = true;
-    phase_ = Phase::kSweepLists;
+    phase_ = Phase::kDoom;
   }
 
   // True: the copy is whole, so that what it does not name may go.
@@ -64,6 +66,7 @@ class CopyJob {
     kIndexParts,
     kList,
     kRow,
+    kDoom,
     kSweepLists,
     kSweepParts,
     kForgetRow,
@@ -90,6 +93,7 @@ class CopyJob {
   absl::Status CopyIndex();
   absl::Status PutList();
   absl::Status CommitRow();
+  absl::Status Doom();
   absl::Status Sweep(Phase next);
   absl::Status ForgetRow();
   // Puts an object, once it is there compares it. kDataLoss: it is another one, twice.
@@ -123,6 +127,7 @@ class CopyJob {
   std::string list_next_;
   std::deque<std::string> doomed_;
   std::deque<std::string> broken_parts_;
+  uint64_t newest_listed_ = 0;   // the greatest number of a copy that has an object
   std::set<std::string> lists_;  // prefixes of copies that have a list
   bool is_whole_ = false;
   uint64_t put_bytes_ = 0;

@@ -1,13 +1,17 @@
 // Which files an archive has a copy of.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "base/hex.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/pages/archived_copy.h"
+#include "onion_store/pages/listed_copies.h"
 #include "onion_store/restore_root.h"
 #include "onion_store/shared/object_cache.h"
 #include "onion_store/store.h"
@@ -16,33 +20,7 @@ namespace h5mirror::store {
 namespace {
 
 constexpr std::string_view kFiles = "files/";
-constexpr std::string_view kList = "-list";
 constexpr size_t kShownDigits = 8;
-
-// The prefixes of whole copies, by file and number. Files without a copy are there too.
-using Copies = std::map<FileId, std::map<uint64_t, std::string>>;
-
-void Note(const std::string& name, Copies* copies) {
-  const auto id = ParseHex16(name.substr(kFiles.size(), 32));
-  if (!id.ok()) return;
-  auto& of_file = (*copies)[*id];
-  if (!name.ends_with(kList)) return;
-  const std::string prefix = name.substr(0, name.size() - kList.size());
-  const auto number = NumberOfCopy(prefix);
-  if (number.ok() && prefix.starts_with(CopyPrefix(*id))) of_file[*number] = prefix;
-}
-
-absl::StatusOr<Copies> FindCopies(ObjectStore& archive, std::string_view begin) {
-  Copies copies;
-  std::string next;
-  do {
-    H5M_ASSIGN_OR_RETURN(const ObjectPage page,
-                         archive.List(begin, next, kObjectListMax, ObjectCache::kGetTimeout));
-    for (const ObjectInfo& object : page.objects) Note(object.name, &copies);
-    next = page.next;
-  } while (!next.empty());
-  return copies;
-}
 
 RestorableFile Described(const FileCopy& copy) {
   RestorableFile file;
@@ -61,23 +39,55 @@ RestorableFile Described(const FileCopy& copy) {
   return file;
 }
 
-// The newest copy whose list can be read.
+// The newest copy that is whole, by what the archive lists. A list may be there without its parts:
+// a server that had lost the file put it late. Where no copy is whole, the newest one that tells
+// the file's name says what is lost.
 absl::StatusOr<RestorableFile> NewestOf(ObjectStore& archive, const FileId& id,
-                                        const std::map<uint64_t, std::string>& prefixes) {
+                                        const ListedCopies& listed) {
   RestorableFile file;
-  if (prefixes.empty()) {
+  if (listed.lists().empty()) {
     file.status = absl::NotFoundError(StrCat("the archive has segments of the file ", HexOf(id),
                                              ", and no whole copy of its head and index"));
   }
-  for (auto each = prefixes.rbegin(); each != prefixes.rend(); ++each) {
+  for (auto each = listed.lists().rbegin(); each != listed.lists().rend(); ++each) {
     const auto copy = GetCopyList(archive, each->second);
-    if (copy.ok()) return Described(*copy);
     const bool is_lost = absl::IsDataLoss(copy.status()) || absl::IsNotFound(copy.status());
-    if (!is_lost) return copy.status();
-    if (file.status.ok()) file.status = copy.status();
+    if (!copy.ok() && !is_lost) return copy.status();
+    const std::string lost = copy.ok() ? listed.LostPart(*copy) : "";
+    if (copy.ok() && lost.empty()) return Described(*copy);
+    if (copy.ok() && file.name.empty()) {
+      file = Described(*copy);
+      file.status = absl::DataLossError(
+          StrCat("its copy lacks the object ", lost, ", or that has another length"));
+    } else if (file.status.ok()) {
+      file.status = copy.status();
+    }
   }
   file.file_id = id;
   return file;
+}
+
+// Gives what is listed of each file to `take`. Names come in order, so that there is one at a time.
+absl::Status ForEachFile(
+    ObjectStore& archive, std::string_view begin,
+    absl::FunctionRef<absl::Status(const FileId& id, const ListedCopies& listed)> take) {
+  std::optional<FileId> current;
+  ListedCopies listed;
+  std::string next;
+  do {
+    H5M_ASSIGN_OR_RETURN(const ObjectPage page,
+                         archive.List(begin, next, kObjectListMax, ObjectCache::kGetTimeout));
+    for (const ObjectInfo& object : page.objects) {
+      const auto id = ParseHex16(std::string_view(object.name).substr(kFiles.size(), 32));
+      if (!id.ok()) continue;
+      if (current && *current != *id) H5M_RETURN_IF_ERROR(take(*current, listed));
+      if (current != *id) listed = ListedCopies();
+      current = *id;
+      listed.Note(*id, object);
+    }
+    next = page.next;
+  } while (!next.empty());
+  return current ? take(*current, listed) : absl::OkStatus();
 }
 
 // Names that are given, and the directories above them.
@@ -128,19 +138,25 @@ void MakeNamesDiffer(std::vector<RestorableFile>* files) {
 }  // namespace
 
 absl::StatusOr<std::vector<RestorableFile>> ListRestorable(ObjectStore& archive) {
-  H5M_ASSIGN_OR_RETURN(const Copies copies, FindCopies(archive, kFiles));
   std::vector<RestorableFile> files;
-  for (const auto& [id, prefixes] : copies) {
-    H5M_ASSIGN_OR_RETURN(RestorableFile file, NewestOf(archive, id, prefixes));
-    files.push_back(std::move(file));
-  }
+  H5M_RETURN_IF_ERROR(ForEachFile(
+      archive, kFiles, [&](const FileId& id, const ListedCopies& listed) -> absl::Status {
+        H5M_ASSIGN_OR_RETURN(RestorableFile file, NewestOf(archive, id, listed));
+        files.push_back(std::move(file));
+        return absl::OkStatus();
+      }));
   MakeNamesDiffer(&files);
   return files;
 }
 
 absl::StatusOr<RestorableFile> FindRestorable(ObjectStore& archive, const FileId& file_id) {
-  H5M_ASSIGN_OR_RETURN(Copies copies, FindCopies(archive, CopyPrefix(file_id)));
-  return NewestOf(archive, file_id, copies[file_id]);
+  ListedCopies found;
+  H5M_RETURN_IF_ERROR(
+      ForEachFile(archive, CopyPrefix(file_id), [&](const FileId&, const ListedCopies& listed) {
+        found = listed;
+        return absl::OkStatus();
+      }));
+  return NewestOf(archive, file_id, found);
 }
 
 }  // namespace h5mirror::store

@@ -3,6 +3,7 @@
 #define H5MIRROR_ONION_STORE_TESTING_FAULT_OBJECT_STORE_H_
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
@@ -21,6 +22,11 @@ namespace h5mirror::store {
 // Thread-safe.
 class FaultObjectStore final : public ObjectStore {
  public:
+  FaultObjectStore() = default;
+  // With these objects.
+  explicit FaultObjectStore(std::map<std::string, std::string> objects)
+      : objects_(std::move(objects)) {}
+
   // ---- Faults ----
   // The next `count` calls fail with `status`, before they do anything.
   void FailCalls(int count, absl::Status status) {
@@ -43,6 +49,7 @@ class FaultObjectStore final : public ObjectStore {
     const absl::MutexLock lock(&mutex_);
     change(&objects_.at(name));
   }
+  void SetLateCalls(bool may_come) { has_late_calls_ = may_come; }
   void Lose(const std::string& name) {
     const absl::MutexLock lock(&mutex_);
     objects_.erase(name);
@@ -55,6 +62,10 @@ class FaultObjectStore final : public ObjectStore {
     for (const auto& [name, bytes] : objects_) names.push_back(name);
     return names;
   }
+  std::map<std::string, std::string> objects() const {
+    const absl::MutexLock lock(&mutex_);
+    return objects_;
+  }
   // How many calls began with `verb`: "get", "put", "head", "list", "delete".
   int CountCalls(std::string_view verb) const {
     const absl::MutexLock lock(&mutex_);
@@ -64,6 +75,7 @@ class FaultObjectStore final : public ObjectStore {
   }
 
   std::string Describe() const override { return "mem://archive"; }
+  bool MayHaveLateCalls() const override { return has_late_calls_; }
   absl::Status Put(std::string_view name, ObjectSource& source, absl::Duration) override {
     H5M_RETURN_IF_ERROR(Begin("put", name));
     std::string bytes(source.size_bytes(), '\0');
@@ -135,6 +147,7 @@ class FaultObjectStore final : public ObjectStore {
     return absl::NotFoundError(StrCat(verb, " ", name, ": no such object"));
   }
 
+  std::atomic<bool> has_late_calls_{false};
   mutable absl::Mutex mutex_;
   std::map<std::string, std::string> objects_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> calls_ ABSL_GUARDED_BY(mutex_);

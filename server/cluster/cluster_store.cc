@@ -194,6 +194,13 @@ absl::StatusOr<ClusterStore::Cell> ClusterStore::CellFor(std::string_view name) 
   return CellAt(*cell, name);
 }
 
+absl::StatusOr<std::shared_ptr<archive::RootArchive>> ClusterStore::ArchiveOf(
+    std::string_view name) {
+  H5M_ASSIGN_OR_RETURN(Cell cell, CellFor(name));
+  archive::RootArchive* const archive = cell->archive();
+  return std::shared_ptr<archive::RootArchive>(std::move(cell), archive);
+}
+
 absl::StatusOr<ClusterStore::Cell> ClusterStore::CellForBoth(std::string_view name,
                                                              std::string_view other) {
   H5M_RETURN_IF_ERROR(store::CheckName(other));

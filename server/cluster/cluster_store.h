@@ -61,6 +61,10 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   void SetCellsListener(CellsListener listener) ABSL_LOCKS_EXCLUDED(cells_mutex_);
   // Tells the listener of the cell. To be called when `ownership` passes its answers.
   void TellCell(const std::string& cell) ABSL_LOCKS_EXCLUDED(cells_mutex_);
+  // The archive of the cell that `name` lies in, which lives as long as the result; null: the cell
+  // has none. Errors: as for the class.
+  absl::StatusOr<std::shared_ptr<archive::RootArchive>> ArchiveOf(std::string_view name)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Null: this is no cluster that could be asked.
   ClusterOperations* operations() { return ownership_.operations(); }
   Ownership& ownership() { return ownership_; }

@@ -75,6 +75,54 @@ TEST_F(ClusterStoreTest, FilesHaveTheNamesOfClients) {
   EXPECT_TRUE(rpc::IsOwnerLacksIt(store_.OpenFile("x/none.h5").status()));
 }
 
+TEST_F(ClusterStoreTest, ACellHasAnArchiveThatTheGuardKeeps) {
+  std::filesystem::create_directories(directory_.path() / "v");
+  std::filesystem::create_directories(directory_.path() / "archive");
+  const auto all = archive::RootArchive::Open(
+      Env::Posix(), {.url = "dir:" + (directory_.path() / "archive").string()});
+  ASSERT_TRUE(all.ok()) << all.status();
+  auto part = (*all)->OpenPart({.url = "", .part = "cells/v", .keep_owner = [](const std::string&) {
+                                  return absl::OkStatus();
+                                }});
+  ASSERT_TRUE(part.ok()) << part.status();
+  const std::shared_ptr<archive::RootArchive> archive = *std::move(part);
+  store::StoreOptions options;
+  options.archive = archive;
+  store_.Add("v", 7,
+             {nullptr, store::OpenStore(Env::Posix(), directory_.path() / "v", options), nullptr,
+              archive});
+  ownership_.Serve("v", 7);
+  auto writer = Make("v/a.h5", "one");
+  EXPECT_TRUE(writer->Write(0, "two").ok());
+  EXPECT_TRUE(writer->CutDurably(BarrierKind::kCommit).ok());
+  EXPECT_TRUE(writer->End().ok());
+  const auto file = *store_.OpenFile("v/a.h5");
+  EXPECT_TRUE(file->WaitApplied(absl::Seconds(30)).ok());
+  EXPECT_EQ(store_.ArchiveOf("v/a.h5")->get(), archive.get());
+  const archive::RootArchive::BackgroundWork claims;
+  const auto archive_all = [&] {
+    auto job = file->StartArchive({store::SealSegment::kYes, 0, store::ArchiveCopy::kNone});
+    absl::Status status = job.status();
+    for (bool is_done = false; status.ok() && !is_done;) {
+      const auto progress = (*job)->Step();
+      status = progress.status();
+      is_done = progress.ok() && progress->done;
+    }
+    return status;
+  };
+  ownership_.SetGuard(absl::OkStatus(), absl::FailedPreconditionError("another server has it"));
+  EXPECT_TRUE(absl::IsUnavailable(archive_all())) << archive_all();
+  EXPECT_FALSE(std::filesystem::exists(directory_.path() / "archive/cells/v/files"));
+  ownership_.SetGuard(absl::OkStatus(), absl::OkStatus());
+  EXPECT_TRUE(archive_all().ok()) << archive_all();
+  EXPECT_EQ(store::ReadVersion(*file, 1), "one");
+  EXPECT_TRUE(store_.RetireCell("v", absl::Seconds(30)).ok());
+  const absl::Status retired = archive_all();
+  EXPECT_TRUE(absl::IsUnavailable(retired)) << retired;
+  EXPECT_TRUE(absl::IsUnavailable(archive->Head("root", absl::Seconds(1)).status()));
+  EXPECT_TRUE(store_.CloseCell("v", absl::Seconds(30)).ok());
+}
+
 TEST_F(ClusterStoreTest, AFileOfAnotherServerNamesIt) {
   const auto elsewhere = rpc::ElsewhereOf(store_.OpenFile("z/a.h5").status());
   ASSERT_TRUE(elsewhere.has_value());

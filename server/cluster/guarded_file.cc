@@ -102,6 +102,21 @@ class HeldPrune final : public store::PruneJob {
   const std::unique_ptr<store::PruneJob> inner_;
 };
 
+// As HeldPrune. A step that waits for the archive is broken off where the cell is handed over.
+class HeldArchive final : public store::ArchiveJob {
+ public:
+  HeldArchive(std::shared_ptr<OpenCell> cell, std::unique_ptr<store::ArchiveJob> inner)
+      : cell_(std::move(cell)), inner_(std::move(inner)) {}
+  absl::StatusOr<store::ArchiveProgress> Step() override {
+    H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
+    return inner_->Step();
+  }
+
+ private:
+  const std::shared_ptr<OpenCell> cell_;
+  const std::unique_ptr<store::ArchiveJob> inner_;
+};
+
 }  // namespace
 
 GuardedFile* AsGuarded(store::File& file) { return dynamic_cast<GuardedFile*>(&file); }
@@ -286,6 +301,22 @@ absl::StatusOr<std::unique_ptr<store::PruneJob>> GuardedFile::StartPrune(
   H5M_RETURN_IF_ERROR(cell_->BeforeAck());
   H5M_ASSIGN_OR_RETURN(auto job, inner_->StartPrune(std::move(versions)));
   return std::make_unique<HeldPrune>(cell_, std::move(job));
+}
+
+absl::StatusOr<std::unique_ptr<store::ArchiveJob>> GuardedFile::StartArchive(
+    const store::ArchiveRequest& request) {
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
+  H5M_ASSIGN_OR_RETURN(auto job, inner_->StartArchive(request));
+  return std::make_unique<HeldArchive>(cell_, std::move(job));
+}
+
+absl::StatusOr<uint64_t> GuardedFile::CountArchived() {
+  return cell_->Fresh(inner_->CountArchived());
+}
+
+absl::StatusOr<std::shared_ptr<const void>> GuardedFile::KeepOnDisk(store::VersionNumber oldest) {
+  H5M_ASSIGN_OR_RETURN(const auto held, cell_->Hold());
+  return inner_->KeepOnDisk(oldest);
 }
 
 absl::Status GuardedFile::SetOrigin(store::VersionNumber version, const store::Origin& origin,

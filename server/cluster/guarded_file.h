@@ -88,6 +88,10 @@ class GuardedFile final : public store::File, public AckGate {
                                            const store::PromoteRequest& request) override;
   absl::StatusOr<std::unique_ptr<store::PruneJob>> StartPrune(
       std::vector<store::VersionNumber> versions) override;
+  absl::StatusOr<std::unique_ptr<store::ArchiveJob>> StartArchive(
+      const store::ArchiveRequest& request) override;
+  absl::StatusOr<uint64_t> CountArchived() override;
+  absl::StatusOr<std::shared_ptr<const void>> KeepOnDisk(store::VersionNumber oldest) override;
   absl::StatusOr<store::VersionNumber> OldestNeeded() override;
   absl::StatusOr<uint64_t> SavedBytes(const store::VersionInfo& version) override {
     return inner_->SavedBytes(version);

@@ -5,6 +5,13 @@
 
 namespace h5mirror::server {
 
+void OpenCell::GuardArchive() {
+  if (opened_.archive == nullptr) return;
+  opened_.archive->SetGuard([&ownership = ownership_, cell = cell_, epoch = epoch_] {
+    return AskAgain(ownership.BeforeAck(cell, epoch));
+  });
+}
+
 void OpenCell::MakeOuter(store::VersionInfo& version) const {
   if (version.source.has_value()) version.source->name = Outer(version.source->name);
 }

@@ -16,6 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "archive/root_archive.h"
 #include "base/env.h"
 #include "base/strings.h"
 #include "onion_store/store.h"
@@ -30,6 +31,8 @@ struct OpenedStore {
   std::unique_ptr<store::Store> store;
   // Called once after `env` is gone, where the store was closed in order. May wait. Null: not.
   std::function<void()> on_unmounted = nullptr;
+  // The store's own; null: it has none.
+  std::shared_ptr<archive::RootArchive> archive = nullptr;
 };
 
 class GuardedFile;
@@ -48,11 +51,15 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
         epoch_(epoch),
         opened_(std::move(opened)),
         ownership_(ownership),
-        acks_(acks) {}
+        acks_(acks) {
+    GuardArchive();
+  }
 
   const std::string& cell() const { return cell_; }
   uint64_t epoch() const { return epoch_; }
   store::Store& store() { return *opened_.store; }
+  // Null: the cell has none. Lives as long as this.
+  archive::RootArchive* archive() const { return opened_.archive.get(); }
   AckQueue& acks() { return acks_; }
   // Expires when store and file system are gone: with the last file of this cell.
   std::weak_ptr<void> mounted() const { return mounted_; }
@@ -102,8 +109,11 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
   // The same, for a change that an open file makes. kUnavailable: it is retired, or as Check().
   absl::StatusOr<std::shared_ptr<OpenCell>> Hold();
   // Whether the cell takes no new calls, as it is to be another server's. Acks of what was begun
-  // pass.
-  void SetRetired(bool is_retired) { is_retired_ = is_retired; }
+  // pass. Calls of its archive end: they might take minutes.
+  void SetRetired(bool is_retired) {
+    is_retired_ = is_retired;
+    if (opened_.archive != nullptr) opened_.archive->SetBrokenOff(is_retired);
+  }
   // Calls in hand.
   size_t in_hand() const;
 
@@ -124,6 +134,9 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
   void Forget(const store::File* file);
 
  private:
+  // Nothing is put or deleted unless this server has just been seen to own the cell.
+  void GuardArchive();
+
   const std::string cell_;
   const std::string prefix_;
   const uint64_t epoch_;

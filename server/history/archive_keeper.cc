@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "rpc/elsewhere.h"
 #include "server/state/store_watch.h"
 #include "spdlog/spdlog.h"
 
@@ -62,7 +63,8 @@ void ArchiveOrder::End(const absl::Status& status) {
 }
 
 ArchiveKeeper::ArchiveKeeper(const Config& config, store::Store& store,
-                             archive::RootArchive* archive, Clock& clock, SpaceCounter* counter)
+                             archive::RootArchive* archive, Clock& clock, SpaceCounter* counter,
+                             EventSink* events)
     : after_(config.archive_after),
       local_bytes_(config.archive_local_bytes),
       every_(config.archive_every),
@@ -71,6 +73,7 @@ ArchiveKeeper::ArchiveKeeper(const Config& config, store::Store& store,
       archive_(archive),
       clock_(clock),
       counter_(counter),
+      events_(events),
       retry_(kFirstRetry) {
   PassAgainIn(std::min(kFirstPassMax, every_));
 }
@@ -168,7 +171,8 @@ void ArchiveKeeper::Round() {
 bool ArchiveKeeper::Probe() {
   const std::string owner(archive::RootArchive::kOwnerObject);
   const absl::Status answer = archive_->Head(owner, kProbeTimeout).status();
-  if (!answer.ok()) return false;
+  // In a cluster each cell has an owner object of its own, and the archive none.
+  if (!answer.ok() && !absl::IsNotFound(answer)) return false;
   // Else those that failed once might never be made again.
   if (!archive_->Standing().error.empty())
     archive_->List(owner, "", 1, kProbeTimeout).IgnoreError();
@@ -176,6 +180,7 @@ bool ArchiveKeeper::Probe() {
 }
 
 void ArchiveKeeper::TryLater() {
+  backs_off_ = true;
   PassAgainIn(std::min(retry_, every_));
   retry_ = std::min(2 * retry_, kRetryMax);
 }
@@ -221,7 +226,9 @@ void ArchiveKeeper::RunPass() {
     if (!TendAll(*files, is_time_sure)) return;
   }
   passed_.clear();
-  if (std::exchange(all_well_, true)) archive_->ForgetChanges();
+  if (all_well_) archive_->ForgetChanges();
+  // A part of the archive that is another root's waits for the next pass, too.
+  if (!std::exchange(all_well_, true) && !archive_->Standing().error.empty()) backs_off_ = true;
   retry_ = kFirstRetry;
   PassAgainIn(every_);
 }
@@ -232,7 +239,7 @@ bool ArchiveKeeper::TendAll(absl::Span<const store::FileSummary> files, bool is_
     // Before the next round an order comes first, and then this file again.
     if (stopping() || absl::IsCancelled(status)) return false;
     passed_ = file.name;
-    const bool is_told = status.ok() || absl::IsNotFound(status);
+    const bool is_told = status.ok() || absl::IsNotFound(status) || IsGivenAway(file.name);
     if (is_told) continue;
     all_well_ = false;
     const bool is_away = IsAway(status);
@@ -258,6 +265,8 @@ absl::Status ArchiveKeeper::Tend(const std::string& name, bool is_time_sure) {
   H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
   H5M_ASSIGN_OR_RETURN(const store::FileInfo info, file->Info());
   if (info.newest_version.version == 0) return absl::OkStatus();
+  // Its account has enough there: what `usage` and an event tell of.
+  if (!MayArchive(name).ok()) return absl::OkStatus();
   store::ArchiveRequest request{store::SealSegment::kNo, local_bytes_, copies_};
   if (IsAtRest(info, is_time_sure)) request = {store::SealSegment::kYes, 0, copies_};
   return Run(name, request, [this](const store::ArchiveProgress&) {
@@ -265,14 +274,25 @@ absl::Status ArchiveKeeper::Tend(const std::string& name, bool is_time_sure) {
   });
 }
 
+absl::Status ArchiveKeeper::MayArchive(const std::string& name) const {
+  return counter_ == nullptr ? absl::OkStatus() : counter_->ledger().MayArchive(name);
+}
+
 absl::Status ArchiveKeeper::Run(
     const std::string& name, const store::ArchiveRequest& request,
     absl::FunctionRef<absl::Status(const store::ArchiveProgress&)> after_step) {
   H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
+  H5M_RETURN_IF_ERROR(MayArchive(name));
   H5M_ASSIGN_OR_RETURN(const auto job, file->StartArchive(request));
   store::ArchiveProgress counted;
+  // The next file of its account is to see what went to the archive.
   const absl::Cleanup recount = [&] {
-    if (counter_ != nullptr && counted.freed_bytes > 0) counter_->Changed(name);
+    if (counter_ == nullptr) return;
+    if (counted.segments_archived > 0 && counter_->ledger().LimitsArchived(name)) {
+      counter_->Measure(name);
+    } else if (counted.freed_bytes > 0) {
+      counter_->Changed(name);
+    }
   };
   for (;;) {
     if (stopping()) return Stops();
@@ -306,6 +326,11 @@ void ArchiveKeeper::Count(const store::ArchiveProgress& progress, store::Archive
   counted = progress;
 }
 
+bool ArchiveKeeper::IsGivenAway(const std::string& name) const {
+  const absl::Status opened = store_.OpenFile(name).status();
+  return rpc::IsNobodyServes(opened) || rpc::ElsewhereOf(opened).has_value();
+}
+
 bool ArchiveKeeper::IsAway(const absl::Status& status) const {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -315,7 +340,7 @@ bool ArchiveKeeper::IsAway(const absl::Status& status) const {
     case absl::StatusCode::kUnauthenticated:
       return true;
     case absl::StatusCode::kFailedPrecondition:  // also where another job has the file
-      return !archive_->Standing().error.empty();
+      return archive_->IsAway();
     default:
       return false;
   }
@@ -324,6 +349,7 @@ bool ArchiveKeeper::IsAway(const absl::Status& status) const {
 void ArchiveKeeper::TellStanding() {
   if (stopping()) return;
   const archive::ArchiveStanding standing = archive_->Standing();
+  TellReceivers(standing);
   const bool is_away = !standing.error.empty();
   if (is_away == was_away_) return;
   was_away_ = is_away;
@@ -335,6 +361,19 @@ void ArchiveKeeper::TellStanding() {
   } else {
     spdlog::info("archive: {} is well again", archive_->Describe());
   }
+}
+
+void ArchiveKeeper::TellReceivers(const archive::ArchiveStanding& standing) {
+  const bool is_away = !standing.error.empty();
+  if (!is_away) backs_off_ = false;
+  if (is_outage_told_ == (is_away && (backs_off_ || is_outage_told_))) return;
+  is_outage_told_ = is_away;
+  Event event;
+  event.kind = is_away ? EventKind::kArchiveFailed : EventKind::kArchiveWell;
+  event.text = is_away ? StrCat("the archive ", archive_->Describe(), " fails: ", standing.error)
+                       : StrCat("the archive ", archive_->Describe(), " is well again");
+  if (is_away) event.numbers["failed_calls"] = static_cast<int64_t>(standing.failed_calls);
+  Notify(events_, std::move(event));
 }
 
 }  // namespace h5mirror::server

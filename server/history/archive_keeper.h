@@ -19,6 +19,7 @@
 #include "archive/root_archive.h"
 #include "base/clock.h"
 #include "onion_store/store.h"
+#include "server/notify/event.h"
 #include "server/quotas/space_counter.h"
 #include "server/settings/config.h"
 
@@ -68,9 +69,9 @@ struct ArchiveCounts {
 class ArchiveKeeper {
  public:
   // The referenced objects must outlive this. Without an `archive` it does nothing. `counter` may
-  // be null: nobody counts what takes space on the disk.
+  // be null: nobody counts what takes space on the disk. `events` may be null: nobody is told.
   ArchiveKeeper(const Config& config, store::Store& store, archive::RootArchive* archive,
-                Clock& clock, SpaceCounter* counter);
+                Clock& clock, SpaceCounter* counter, EventSink* events = nullptr);
   ~ArchiveKeeper();
   ArchiveKeeper(const ArchiveKeeper&) = delete;
 
@@ -107,15 +108,21 @@ class ArchiveKeeper {
   absl::Status Tend(const std::string& name, bool is_time_sure);
   // Whether a file has had no new version for so long that all its history goes.
   bool IsAtRest(const store::FileInfo& info, bool is_time_sure);
+  // As SpaceLedger::MayArchive().
+  absl::Status MayArchive(const std::string& name) const;
   absl::Status Run(const std::string& name, const store::ArchiveRequest& request,
                    absl::FunctionRef<absl::Status(const store::ArchiveProgress&)> after_step);
   void Count(const store::ArchiveProgress& progress, store::ArchiveProgress& counted)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // True: the file's cell is another server's by now, or is about to be.
+  bool IsGivenAway(const std::string& name) const;
   // True: `status`, of archiving a file, says that other files would fare no better now.
   bool IsAway(const absl::Status& status) const;
   void PassAgainIn(absl::Duration wait) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Logs each time that the archive goes away, and comes back.
+  // Logs each time that the archive goes away, and comes back. Receivers of events are told once
+  // the thread waits before it tries again: a call that failed once is none.
   void TellStanding();
+  void TellReceivers(const archive::ArchiveStanding& standing);
 
   const absl::Duration after_;
   const uint64_t local_bytes_;
@@ -125,6 +132,7 @@ class ArchiveKeeper {
   archive::RootArchive* const archive_;  // null: there is none
   Clock& clock_;
   SpaceCounter* const counter_;  // null: nobody counts
+  EventSink* const events_;      // null: nobody is told
 
   // The thread's own.
   std::string passed_;  // the last file that this pass has looked at; empty: it begins anew
@@ -133,6 +141,8 @@ class ArchiveKeeper {
   bool is_known_ = false;  // it was asked once
   bool all_well_ = true;   // each file that this pass has looked at was archived as it should be
   bool was_away_ = false;
+  bool backs_off_ = false;  // it has begun to wait since the archive was well
+  bool is_outage_told_ = false;
 
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/strings.h"
 #include "base/testing/fake_clock.h"
@@ -20,12 +21,24 @@ namespace {
 
 using store::BarrierKind;
 using store::SessionStart;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 constexpr uint32_t kPage = 512;
 constexpr size_t kFilePages = 64;
 
 void Must(const absl::Status& status) { ASSERT_TRUE(status.ok()) << status; }
+
+class ToldEvents final : public EventSink {
+ public:
+  void Notify(Event event) override {
+    kinds.push_back(event.kind);
+    text = event.text;
+  }
+  std::vector<EventKind> kinds;
+  std::string text;  // of the last one
+};
 
 class ArchiveKeeperTest : public testing::Test {
  protected:
@@ -50,7 +63,8 @@ class ArchiveKeeperTest : public testing::Test {
 
   ArchiveKeeper& Keeper() {
     if (keeper_ == nullptr) {
-      keeper_ = std::make_unique<ArchiveKeeper>(config_, *store_, archive_.get(), clock_, counter_);
+      keeper_ = std::make_unique<ArchiveKeeper>(config_, *store_, archive_.get(), clock_, counter_,
+                                                events_);
     }
     return *keeper_;
   }
@@ -87,6 +101,8 @@ class ArchiveKeeperTest : public testing::Test {
   std::shared_ptr<archive::RootArchive> archive_;
   std::unique_ptr<store::Store> store_;
   SpaceCounter* counter_ = nullptr;
+  ToldEvents told_;
+  EventSink* events_ = nullptr;
   std::unique_ptr<ArchiveKeeper> keeper_;
 };
 
@@ -158,6 +174,35 @@ TEST_F(ArchiveKeeperTest, QuotasAreToldOfHistoryThatLeavesTheDisk) {
   keeper_.reset();
 }
 
+TEST_F(ArchiveKeeperTest, AnAccountThatHasEnoughInTheArchiveKeepsTheRestOnTheDisk) {
+  config_.archive_after = absl::ZeroDuration();
+  QuotaRule rule{.directory = "", .source = "/etc/c.toml:3"};
+  rule.archived_bytes = 1;
+  SpaceQuotas quotas({rule}, *store_);
+  counter_ = &quotas.counter;
+  Write("a.h5", 4);
+  Write("b.h5", 4);
+  Pass();
+  EXPECT_GT(HistoryBytes("a.h5"), 0) << "it is not counted yet";
+  quotas.counter.Round();
+  Pass();
+  EXPECT_EQ(HistoryBytes("a.h5"), 0);
+  EXPECT_GT(HistoryBytes("b.h5"), 0) << "the account is full by then";
+  EXPECT_GT(quotas.ledger.AccountOf("a.h5")->sizes.archived_bytes, 0);
+  EXPECT_EQ(archive_->Standing().error, "");
+  const auto order = Keeper().Order("b.h5", 0);
+  Must(order.status());
+  Keeper().Round();
+  EXPECT_TRUE(absl::IsResourceExhausted((*order)->Look().status)) << (*order)->Look().status;
+  // Room again.
+  rule.archived_bytes = uint64_t{1} << 40;
+  quotas.ledger.SetRules({rule});
+  quotas.counter.Round();
+  Pass();
+  EXPECT_EQ(HistoryBytes("b.h5"), 0);
+  keeper_.reset();
+}
+
 TEST_F(ArchiveKeeperTest, AnErrorThatIsOverStopsNoPass) {
   config_.archive_after = absl::ZeroDuration();
   Write("a.h5", 3);
@@ -175,6 +220,32 @@ TEST_F(ArchiveKeeperTest, AnErrorThatIsOverStopsNoPass) {
   env_.FailOpensOf("a.h5.h5m/pages", absl::OkStatus());
   Pass();
   EXPECT_EQ(archive_->Standing().error, "");
+}
+
+TEST_F(ArchiveKeeperTest, ReceiversAreToldOnceOfAnOutageAndOnceOfItsEnd) {
+  config_.archive_after = absl::ZeroDuration();
+  events_ = &told_;
+  Write("a.h5", 3);
+  Keeper().Round();
+  TakeArchiveAway();
+  char byte = 0;
+  archive_->Get("files/a", 0, absl::MakeSpan(&byte, 1), absl::Seconds(1)).IgnoreError();
+  Keeper().Round();
+  EXPECT_THAT(told_.kinds, ElementsAre()) << "one call that failed is no outage";
+  Pass();
+  EXPECT_THAT(told_.kinds, ElementsAre(EventKind::kArchiveFailed));
+  for (int i = 0; i < 3; ++i) {
+    clock_.Advance(absl::Minutes(15));
+    Keeper().Round();
+  }
+  EXPECT_THAT(told_.kinds, SizeIs(1));
+  BringArchiveBack();
+  clock_.Advance(absl::Minutes(15));
+  Keeper().Round();
+  EXPECT_THAT(told_.kinds, ElementsAre(EventKind::kArchiveFailed, EventKind::kArchiveWell));
+  EXPECT_THAT(told_.text, HasSubstr("is well again"));
+  Keeper().Round();
+  EXPECT_THAT(told_.kinds, SizeIs(2));
 }
 
 TEST_F(ArchiveKeeperTest, AnOrderIsFilledNow) {

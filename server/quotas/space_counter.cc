@@ -190,11 +190,15 @@ absl::Status SpaceCounter::TryMeasure(const std::string& name) {
   ledger_.BeginMeasure(name);
   const absl::StatusOr<store::HistorySizes> sizes = store_.Measure(name, store::WithHead::kYes);
   absl::StatusOr<uint64_t> tags = 0;
+  absl::StatusOr<uint64_t> archived = 0;
   if (sizes.ok()) tags = CountTags(name);
-  const absl::Status status = sizes.ok() ? tags.status() : sizes.status();
+  if (tags.ok() && sizes.ok()) archived = CountArchived(name);
+  absl::Status status = sizes.ok() ? tags.status() : sizes.status();
+  status.Update(archived.status());
   if (status.ok()) {
     // A new generation is to replace the head.
-    ledger_.Measured(name, SpaceSizes{std::max(sizes->head, sizes->next), sizes->history(), *tags});
+    ledger_.Measured(
+        name, SpaceSizes{std::max(sizes->head, sizes->next), sizes->history(), *tags, *archived});
   } else if (absl::IsNotFound(status)) {
     ledger_.Measured(name, std::nullopt);
   } else if (absl::IsUnavailable(status)) {
@@ -211,6 +215,14 @@ absl::StatusOr<uint64_t> SpaceCounter::CountTags(const std::string& name) {
   if (absl::IsDataLoss(file.status())) return 0;  // Nobody can tag its versions.
   H5M_RETURN_IF_ERROR(file.status());
   return (*file)->CountTags();
+}
+
+absl::StatusOr<uint64_t> SpaceCounter::CountArchived(const std::string& name) {
+  if (!ledger_.LimitsArchived(name)) return 0;
+  const auto file = store_.OpenFile(name);
+  if (absl::IsDataLoss(file.status())) return 0;  // Nobody can archive more of it.
+  H5M_RETURN_IF_ERROR(file.status());
+  return (*file)->CountArchived();
 }
 
 }  // namespace h5mirror::server

@@ -37,9 +37,10 @@ class SpaceCounter {
   // removed files beyond the limits of their account go for good. The thread makes one a second, or
   // fewer where files take long. For tests, instead of Start().
   void Round();
-  // Measures the file at once, with its tags where they have a limit. Where its cell has no server
-  // at the moment, a later round does.
+  // Measures the file at once, with its tags and what it has in the archive where they have a
+  // limit. Where its cell has no server at the moment, a later round does.
   void Measure(const std::string& name);
+  const SpaceLedger& ledger() const { return ledger_; }
 
  private:
   bool stopping() const;
@@ -51,8 +52,9 @@ class SpaceCounter {
   absl::Status ListRemoved();
   void PurgeRemoved();
   bool TimeIsInDoubt();
-  // The tags of the file where they have a limit, else 0.
+  // The tags of the file, and what it has in the archive, where they have a limit, else 0.
   absl::StatusOr<uint64_t> CountTags(const std::string& name);
+  absl::StatusOr<uint64_t> CountArchived(const std::string& name);
 
   SpaceLedger& ledger_;
   store::Store& store_;

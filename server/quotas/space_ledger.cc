@@ -29,6 +29,7 @@ int PercentOf(uint64_t used, uint64_t limit) {
 int FullestPercentOf(const SpaceSizes& sizes, uint64_t files, const QuotaRule& rule) {
   return std::max({PercentOf(sizes.head_bytes, rule.head_bytes),
                    PercentOf(sizes.history_bytes, rule.history_bytes),
+                   PercentOf(sizes.archived_bytes, rule.archived_bytes),
                    PercentOf(files, rule.max_files), PercentOf(sizes.tags, rule.max_tags)});
 }
 
@@ -44,6 +45,8 @@ std::string AccountName(std::string_view directory) {
 }
 
 constexpr std::string_view kRemoveFiles = "the server's files stay as they are; remove files there";
+constexpr std::string_view kStaysOnDisk =
+    "its history stays on the disk; prune or remove files there";
 constexpr std::string_view kUntag = "no tag is made; untag versions there";
 
 // "takes 9.8 GiB of head_bytes = 10 GiB, by [[quota]] (h5mirrord.toml:12), and ...: " and the way
@@ -221,6 +224,7 @@ void SpaceLedger::SetSizes(Entry& entry, const SpaceSizes& sizes) {
   sum.head_bytes += sizes.head_bytes - entry.sizes.head_bytes;
   sum.history_bytes += sizes.history_bytes - entry.sizes.history_bytes;
   sum.tags += sizes.tags - entry.sizes.tags;
+  sum.archived_bytes += sizes.archived_bytes - entry.sizes.archived_bytes;
   history_bytes_ += sizes.history_bytes - entry.sizes.history_bytes;
   entry.sizes = sizes;
   const bool has_history = sum.history_bytes > 0;
@@ -345,6 +349,23 @@ absl::Status SpaceLedger::MayHold(std::string_view name, const SpaceSizes& sizes
   return absl::OkStatus();
 }
 
+absl::Status SpaceLedger::MayArchive(std::string_view name) const {
+  if (!is_on()) return absl::OkStatus();
+  absl::MutexLock lock(&mutex_);
+  const Place place = PlaceOf(name);
+  if (place.rule == nullptr || place.rule->archived_bytes == 0) return absl::OkStatus();
+  if (!Holds(place)) {
+    return absl::UnavailableError(
+        StrCat("quota: what ", AccountName(place.directory),
+               " has in the archive is not counted yet: try again later"));
+  }
+  const SpaceUse use = UseOf(AccountAt(place), place);
+  if (!Exceeds(use.sizes.archived_bytes, 1, use.rule.archived_bytes)) return absl::OkStatus();
+  return Exceeded(use, "archived_bytes", HumanBytes(use.sizes.archived_bytes),
+                  HumanBytes(use.rule.archived_bytes),
+                  StrCat("no more of ", Quoted(name), " goes to the archive"), kStaysOnDisk);
+}
+
 absl::Status SpaceLedger::AddTag(std::string_view name) {
   if (!is_on()) return absl::OkStatus();
   std::optional<SpaceUse> news;
@@ -386,6 +407,13 @@ bool SpaceLedger::LimitsTags(std::string_view name) const {
   return place.rule != nullptr && place.rule->max_tags > 0;
 }
 
+bool SpaceLedger::LimitsArchived(std::string_view name) const {
+  if (!is_on()) return false;
+  absl::MutexLock lock(&mutex_);
+  const Place place = PlaceOf(name);
+  return place.rule != nullptr && place.rule->archived_bytes > 0;
+}
+
 void SpaceLedger::Moved(std::string_view name, std::string_view new_name) {
   if (!is_on()) return;
   absl::MutexLock lock(&mutex_);
@@ -411,7 +439,7 @@ void SpaceLedger::Measured(std::string_view name, const std::optional<SpaceSizes
     if (!sizes) return Drop(name);
     Entry& entry = EntryFor(name);
     SetSizes(entry, {sizes->head_bytes + entry.grown_bytes, sizes->history_bytes,
-                     sizes->tags + entry.grown_tags});
+                     sizes->tags + entry.grown_tags, sizes->archived_bytes});
     news = NearNews(*entry.account);
   }
   if (news) on_near_(*news);

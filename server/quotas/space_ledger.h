@@ -29,7 +29,9 @@ namespace h5mirror::server {
 struct SpaceSizes {
   uint64_t head_bytes = 0;
   uint64_t history_bytes = 0;
-  uint64_t tags = 0;  // counted only where they have a limit
+  // The following are counted only where they have a limit.
+  uint64_t tags = 0;
+  uint64_t archived_bytes = 0;  // of segments in the archive; not on the disk
 };
 
 // A removed file, which counts to the account that its name lies below.
@@ -93,6 +95,9 @@ class SpaceLedger {
   absl::Status MayBegin(std::string_view name, uint64_t local_bytes);
   // A version of the file gets a tag that none has; it counts from now on.
   absl::Status AddTag(std::string_view name);
+  // More of the file's history goes to the archive. Counts nothing; what one call lets pass may go
+  // beyond the limit.
+  absl::Status MayArchive(std::string_view name) const;
   // A file of these sizes gets the name: it is moved, undeleted, or its head changes by a rollback.
   // `from`: the file's name until now; empty: none. Counts nothing.
   absl::Status MayHold(std::string_view name, const SpaceSizes& sizes, std::string_view from);
@@ -149,6 +154,8 @@ class SpaceLedger {
   std::optional<SpaceUse> AccountOf(std::string_view name) const;
   // Whether the tags of the file have a limit.
   bool LimitsTags(std::string_view name) const;
+  // Whether what the file has in the archive has a limit.
+  bool LimitsArchived(std::string_view name) const;
   // The space of a file's head; 0: it does not count.
   uint64_t HeadOf(std::string_view name) const;
 

@@ -311,5 +311,31 @@ TEST_F(SpaceLedgerTest, AccountsAreListedInOrder) {
   EXPECT_EQ(rest[0].files, 1u);
 }
 
+TEST_F(SpaceLedgerTest, BeyondItsLimitNoMoreGoesToTheArchive) {
+  QuotaRule rule = Rule("runs", 0);
+  rule.archived_bytes = 10 * kMiB;
+  EXPECT_TRUE(ledger_.MayArchive("runs/a.h5").ok()) << "there are no tables";
+  ledger_.SetRules({rule});
+  EXPECT_TRUE(absl::IsUnavailable(ledger_.MayArchive("runs/a.h5"))) << "it is not counted yet";
+  ledger_.FinishCount(ledger_.rules_number());
+  const auto measure = [&](const std::string& name, uint64_t mib) {
+    ledger_.BeginMeasure(name);
+    ledger_.Measured(name, SpaceSizes{.archived_bytes = mib * kMiB});
+  };
+  EXPECT_TRUE(ledger_.LimitsArchived("runs/a.h5"));
+  EXPECT_FALSE(ledger_.LimitsArchived("else/a.h5"));
+  measure("runs/a.h5", 9);
+  EXPECT_TRUE(ledger_.MayArchive("runs/b.h5").ok());
+  measure("runs/b.h5", 3);
+  const absl::Status refused = ledger_.MayArchive("runs/a.h5");
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("takes 12 MiB of archived_bytes = 10 MiB"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("stays on the disk"));
+  EXPECT_TRUE(ledger_.MayArchive("else/a.h5").ok());
+  EXPECT_EQ(ledger_.AccountOf("runs/a.h5")->FullestPercent(), 120);
+  measure("runs/b.h5", 0);
+  EXPECT_TRUE(ledger_.MayArchive("runs/a.h5").ok()) << "versions were dropped";
+}
+
 }  // namespace
 }  // namespace h5mirror::server

@@ -78,6 +78,8 @@ absl::Status ArchiveService::CountObjects(const grpc::ServerContext& context,
                                           const std::string& name,
                                           v1::GetArchiveResponse& response) {
   H5M_ASSIGN_OR_RETURN(const auto file, environment_.store.OpenFile(name));
+  H5M_ASSIGN_OR_RETURN(const auto archive, find_(name));
+  if (archive == nullptr) return absl::OkStatus();
   const std::string prefix = StrCat("files/", HexOf(file->file_id()), "/");
   int64_t objects = 0, bytes = 0;
   std::string next;
@@ -87,7 +89,7 @@ absl::Status ArchiveService::CountObjects(const grpc::ServerContext& context,
     if (context.IsCancelled()) return absl::CancelledError("the caller has gone");
     const absl::Duration left = deadline - absl::Now();
     if (left <= absl::ZeroDuration() || ++pages > kCountPagesMax) return absl::OkStatus();
-    const auto page = keeper_.archive()->List(prefix, next, store::kObjectListMax, left);
+    const auto page = archive->List(prefix, next, store::kObjectListMax, left);
     if (!page.ok()) return absl::OkStatus();  // The caller is told that calls fail.
     for (const store::ObjectInfo& object : page->objects) {
       ++objects;

@@ -2,10 +2,15 @@
 #ifndef H5MIRROR_SERVER_SERVICES_ARCHIVE_SERVICE_H_
 #define H5MIRROR_SERVER_SERVICES_ARCHIVE_SERVICE_H_
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "h5mirror/v1/archive.grpc.pb.h"
+#include "onion_store/object_store.h"
 #include "server/calls/call.h"
 #include "server/history/archive_keeper.h"
 
@@ -14,9 +19,14 @@ namespace h5mirror::server {
 // Thread-safe. A call that archives holds a thread of gRPC; callers with the right are few.
 class ArchiveService final : public v1::Archive::Service {
  public:
-  // `keeper` must outlive this.
-  ArchiveService(const ServiceEnvironment& environment, ArchiveKeeper& keeper)
-      : environment_(environment), keeper_(keeper) {}
+  // Finds the archive that has the objects of the file `name`; null: there is none. Errors: as
+  // Store::OpenFile().
+  using Finder =
+      std::function<absl::StatusOr<std::shared_ptr<store::ObjectStore>>(const std::string& name)>;
+
+  // `keeper` must outlive this, and what `find` uses.
+  ArchiveService(const ServiceEnvironment& environment, ArchiveKeeper& keeper, Finder find)
+      : environment_(environment), keeper_(keeper), find_(std::move(find)) {}
 
   grpc::Status ArchiveHistory(grpc::ServerContext* context,
                               const v1::ArchiveHistoryRequest* request,
@@ -32,6 +42,7 @@ class ArchiveService final : public v1::Archive::Service {
 
   const ServiceEnvironment environment_;
   ArchiveKeeper& keeper_;
+  const Finder find_;
 };
 
 }  // namespace h5mirror::server

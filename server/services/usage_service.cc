@@ -45,6 +45,9 @@ void Fill(const SpaceUse& use, v1::SpaceUse& space) {
   space.set_table(use.rule.source);
   AddAmount("head_bytes", use.sizes.head_bytes, use.rule.head_bytes, space);
   AddAmount("history_bytes", use.sizes.history_bytes, use.rule.history_bytes, space);
+  if (use.rule.archived_bytes > 0) {
+    AddAmount("archived_bytes", use.sizes.archived_bytes, use.rule.archived_bytes, space);
+  }
   AddAmount("files", use.files, use.rule.max_files, space);
   // Without a limit they are not counted.
   if (use.rule.max_tags > 0) AddAmount("tags", use.sizes.tags, use.rule.max_tags, space);

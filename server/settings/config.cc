@@ -187,11 +187,6 @@ bool IsWithin(const std::filesystem::path& inner, const std::filesystem::path& o
 
 absl::Status CheckArchive(const Config& config) {
   if (!config.HasArchive()) return absl::OkStatus();
-  if (config.cluster.has_value()) {
-    return absl::InvalidArgumentError(
-        StrCat("archive = \"", config.archive,
-               "\": servers of a [cluster] cannot archive yet: leave it out"));
-  }
   H5M_ASSIGN_OR_RETURN(const archive::ArchiveUrl url, archive::ParseArchiveUrl(config.archive));
   if (url.directory.empty() || !IsWithin(url.directory, config.root)) return absl::OkStatus();
   return absl::InvalidArgumentError(

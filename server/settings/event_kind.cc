@@ -10,10 +10,13 @@ namespace h5mirror::server {
 namespace {
 
 // In the order of EventKind.
-constexpr std::string_view kNames[] = {"writer_lost",     "diverged",        "disk_low",
-                                       "verify_failed",   "history_stopped", "quota_near",
-                                       "cell_taken_over", "cell_moved",      "server_drained",
-                                       "server_evicted",  "server_fenced",   "test"};
+constexpr std::string_view kNames[] = {"writer_lost",     "diverged",
+                                       "disk_low",        "verify_failed",
+                                       "history_stopped", "quota_near",
+                                       "cell_taken_over", "cell_moved",
+                                       "server_drained",  "server_evicted",
+                                       "server_fenced",   "archive_failed",
+                                       "archive_well",    "test"};
 
 constexpr size_t kNamed = std::size(kNames) - 1;  // all but the last
 static_assert(kNamed == static_cast<size_t>(EventKind::kTest));

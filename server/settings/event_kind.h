@@ -21,6 +21,8 @@ enum class EventKind {
   kServerDrained,   // this server has handed over its last cell; names no file
   kServerEvicted,   // this server has given up another one, as an operator wanted it; likewise
   kServerFenced,    // this server has fenced another one; likewise
+  kArchiveFailed,   // calls of the archive fail, and are tried again later; names no file
+  kArchiveWell,     // they do not any more; likewise
   kTest,            // of `h5mirrord notify test`; no table names it, each takes it
 };
 

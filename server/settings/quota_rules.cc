@@ -69,6 +69,8 @@ constexpr RuleKey kRuleKeys[] = {
      [](std::string_view text, QuotaRule& rule) { return SetCount(text, rule.max_tags); }},
     {"removed_bytes",
      [](std::string_view text, QuotaRule& rule) { return SetBytes(text, rule.removed_bytes); }},
+    {"archived_bytes",
+     [](std::string_view text, QuotaRule& rule) { return SetBytes(text, rule.archived_bytes); }},
 };
 
 absl::Status UnknownKey(const Setting& part) {
@@ -148,7 +150,9 @@ absl::StatusOr<QuotaRule> MakeQuotaRule(const Setting& table) {
   if (!seen.contains("directory")) {
     wrong = "it names no directory: directory = \"home/${user}\"";
   } else if (seen.size() == 1) {
-    wrong = "it limits nothing: head_bytes, history_bytes, max_files, max_tags or removed_bytes";
+    wrong =
+        "it limits nothing: head_bytes, history_bytes, archived_bytes, max_files, max_tags or "
+        "removed_bytes";
   }
   if (wrong.empty()) return rule;
   return absl::InvalidArgumentError(StrCat(rule.source, ": [[quota]]: ", wrong));
@@ -164,6 +168,9 @@ std::string Describe(const QuotaRule& rule) {
   if (rule.max_tags > 0) StrAppend(&text, "max_tags = ", rule.max_tags, "\n");
   if (rule.removed_bytes > 0) {
     StrAppend(&text, "removed_bytes = \"", HumanBytes(rule.removed_bytes), "\"\n");
+  }
+  if (rule.archived_bytes > 0) {
+    StrAppend(&text, "archived_bytes = \"", HumanBytes(rule.archived_bytes), "\"\n");
   }
   return text;
 }

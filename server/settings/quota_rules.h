@@ -25,6 +25,8 @@ struct QuotaRule {
   std::string source = {};     // "/etc/h5mirror/h5mirrord.toml:12"
   uint64_t max_tags = 0;       // of all versions of all files; 0: no limit
   uint64_t removed_bytes = 0;  // of removed files, heads and histories; 0: no limit
+  // Of segments in the archive; 0: no limit. Beyond it no more goes there.
+  uint64_t archived_bytes = 0;
 
   // The account that the file `name` counts to, a directory; nullopt: it is not below `directory`.
   std::optional<std::string> AccountOf(std::string_view name) const;

@@ -33,6 +33,7 @@ head_bytes = "50GiB"
 history_bytes = "100GiB"
 max_files = 1000
 max_tags = 50
+archived_bytes = "2TiB"
 [[quota]]
 directory = ""
 max_files = 2
@@ -45,12 +46,14 @@ max_files = 2
   EXPECT_EQ(rule.history_bytes, uint64_t{100} << 30);
   EXPECT_EQ(rule.max_files, 1000u);
   EXPECT_EQ(rule.max_tags, 50u);
+  EXPECT_EQ(rule.archived_bytes, uint64_t{2} << 40);
   EXPECT_EQ(rule.Label(), "[[quota]] (c.toml:2)");
   EXPECT_EQ(config->quotas[1].directory, "");
   const std::string shown = DescribeConfig(*config);
   for (const char* line :
        {"\n[[quota]]\ndirectory = \"home/${user}\"\n", "head_bytes = \"50 GiB\"\n",
-        "history_bytes = \"100 GiB\"\n", "max_files = 1000\n", "max_tags = 50\n"}) {
+        "history_bytes = \"100 GiB\"\n", "max_files = 1000\n", "max_tags = 50\n",
+        "archived_bytes = \"2 TiB\"\n"}) {
     EXPECT_THAT(shown, HasSubstr(line));
   }
 }

@@ -71,8 +71,8 @@ ALLOWED = {
     "server/state": {"onion_store", "rpc", "proto", "base"},
     # The store of a server that is one of several.
     "server/cluster": {
-        "server/calls", "server/door", "server/state", "server/settings", "ceph", "cluster", "onion_store", "rpc",
-        "proto", "base",
+        "server/calls", "server/door", "server/state", "server/settings", "archive", "ceph", "cluster", "onion_store",
+        "rpc", "proto", "base",
     },
     "server/door": {"server/settings", "onion_store", "rpc", "proto", "base"},
     "server/notify": {"server/settings", "rpc", "proto", "base"},

@@ -1,0 +1,50 @@
+#include "archive/archive_line.h"
+
+#include "absl/time/clock.h"
+#include "base/strings.h"
+
+namespace h5mirror::archive {
+
+void ArchiveLine::Join(std::atomic<bool>* flag) {
+  const absl::MutexLock lock(&mutex_);
+  flags_.insert(flag);
+  if (stopped_) flag->store(true);
+}
+
+void ArchiveLine::Leave(std::atomic<bool>* flag) {
+  const absl::MutexLock lock(&mutex_);
+  flags_.erase(flag);
+}
+
+void ArchiveLine::StopAll() {
+  const absl::MutexLock lock(&mutex_);
+  stopped_ = true;
+  for (std::atomic<bool>* const flag : flags_) flag->store(true);
+}
+
+void ArchiveLine::SetBrokenOff(std::atomic<bool>* flag, bool is_broken_off) {
+  const absl::MutexLock lock(&mutex_);
+  flag->store(is_broken_off || stopped_);
+}
+
+void ArchiveLine::SetFault(const std::string& part, const absl::Status& why) {
+  const absl::MutexLock lock(&mutex_);
+  Fault& fault = faults_.try_emplace(part, Fault{"", absl::Now()}).first->second;
+  fault.error = ToStd(why.message());
+}
+
+void ArchiveLine::ClearFault(const std::string& part) {
+  const absl::MutexLock lock(&mutex_);
+  faults_.erase(part);
+}
+
+ArchiveStanding ArchiveLine::Standing() {
+  ArchiveStanding standing = watch_.Standing();
+  const absl::MutexLock lock(&mutex_);
+  if (!standing.error.empty() || faults_.empty()) return standing;
+  standing.error = faults_.begin()->second.error;
+  standing.failing_since = faults_.begin()->second.since;
+  return standing;
+}
+
+}  // namespace h5mirror::archive

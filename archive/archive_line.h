@@ -1,0 +1,68 @@
+// What the parts of a server's archive share: how calls go, their pace, and their end. A server of
+// one root has one part, one of a cluster a part for each of its cells.
+#ifndef H5MIRROR_ARCHIVE_ARCHIVE_LINE_H_
+#define H5MIRROR_ARCHIVE_ARCHIVE_LINE_H_
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "archive/call_watch.h"
+#include "archive/pace.h"
+
+namespace h5mirror::archive {
+
+// Thread-safe. Waits for no network.
+class ArchiveLine {
+ public:
+  // `rate`: bytes a second of work in the background, of all parts together; 0: no limit.
+  ArchiveLine(uint64_t rate, CallWatch::Limits limits)
+      : pace_(rate, RetryClock::Steady()), watch_(limits, stopped_) {}
+
+  Pace& pace() { return pace_; }
+  CallWatch& watch() { return watch_; }
+
+  // ---- The end of calls. A part's calls end once its flag is set. ----
+
+  // `flag` must live until Leave().
+  void Join(std::atomic<bool>* flag) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Leave(std::atomic<bool>* flag) ABSL_LOCKS_EXCLUDED(mutex_);
+  // For good: the server stops.
+  void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
+  bool is_stopped() const { return stopped_; }
+  // The calls of one part end, or go on if the server does not stop.
+  void SetBrokenOff(std::atomic<bool>* flag, bool is_broken_off) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // ---- Parts that are not their roots' ----
+
+  // The other parts are as well as before. `part`: "cells/lab".
+  void SetFault(const std::string& part, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
+  void ClearFault(const std::string& part) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // The watch's; where no calls fail, the first part with a fault.
+  ArchiveStanding Standing() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether calls of all parts fail.
+  bool IsAway() { return !watch_.Standing().error.empty(); }
+
+ private:
+  struct Fault {
+    std::string error;
+    absl::Time since;
+  };
+
+  std::atomic<bool> stopped_{false};
+  Pace pace_;
+  CallWatch watch_;
+  absl::Mutex mutex_;
+  std::set<std::atomic<bool>*> flags_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, Fault> faults_ ABSL_GUARDED_BY(mutex_);  // by part
+};
+
+}  // namespace h5mirror::archive
+
+#endif  // H5MIRROR_ARCHIVE_ARCHIVE_LINE_H_
