@@ -298,8 +298,8 @@ class FileImpl final : public File,
   absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status MakeDueVersion(const DueVersion& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  // The newest generation below `before` gets no more cuts. A lost writer's uncut bytes must not
-  // come back in its head with the power: no later sync would cover that.
+  // The generation below `before` gets no more cuts, and no later sync: a lost writer's uncut bytes
+  // must not come back in its head with the power.
   absl::Status SyncOldHead(int64_t before) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // `index`: null before the first durable cut.
   absl::StatusOr<CommitPlan> PlanBatch(const Batch& batch, VersionIndex* index)
@@ -384,8 +384,7 @@ class FileImpl final : public File,
   LayerPtr OldestUnapplied() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // kUntilStopped: the store may stop it between two rounds; then it returns OK too.
   enum class Rounds : uint8_t { kAll, kUntilStopped };
-  // Null: no lock is needed. kResourceExhausted: another program has the head open; the apply is
-  // tried again, as after a full disk.
+  // Null: needs none. kResourceExhausted: another program has the head open; it is tried again.
   absl::StatusOr<std::unique_ptr<EnvLock>> LockHead(const Generation& generation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status Apply(const LayerPtr& layer, Rounds rounds)
@@ -443,7 +442,7 @@ class FileImpl final : public File,
   absl::StatusOr<VersionInfo> BecomeForkLocked(FileImpl& source, VersionNumber version,
                                                const ForkRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  // kResourceExhausted: the disk has no room for the copy that a fork of the version is here.
+  // kResourceExhausted: no room for the copy that a fork of the version is here.
   absl::Status CheckRoomFor(const FileImpl& source, VersionReaderImpl& reader,
                             const IsCancelled& is_cancelled) ABSL_LOCKS_EXCLUDED(mutex_);
   // Opens the writes of the first cut. `mode_bits`: of the file that this becomes a fork of.
