@@ -355,7 +355,10 @@ absl::Status VersionSource::FetchExactly(uint64_t offset, absl::Span<char> out) 
 
 BlockRange VersionSource::AroundOf(BlockRange wanted) {
   // The cache has lost them: what came ahead makes room for bytes that are read again.
-  if (scattered_.HaveCome(wanted) && brings_ahead_) cache_->GiveUpAhead(scattered_.OnRepeat());
+  if (scattered_.HaveCome(wanted)) {
+    const uint64_t room_bytes = scattered_.OnRepeat();
+    if (brings_ahead_) cache_->GiveUpAhead(room_bytes);
+  }
   return scattered_.Around(wanted, cache_->room_ahead_bytes());
 }
 

@@ -33,6 +33,7 @@ constexpr uint64_t kLargeSlots = 32;
 constexpr uint64_t kLargeBytes = kLargeSlots * kBlockBytes;
 // A kernel that takes so long to find one has none left. It may take a part of that where it must
 // get the memory from the host of a virtual machine: so many readers are worth it in any case.
+constexpr int kLargeFailuresMax = 4;  // in a row
 constexpr absl::Duration kLargePageTime = absl::Milliseconds(20);
 constexpr int64_t kLargeFromReaders = 4;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
@@ -219,7 +220,7 @@ void BlockWindow::NoteMemory(uint64_t slot) {
 // no setting of the host's (Linux 6.1). The large page is there then: no access finds none.
 bool BlockWindow::AllocateLarge(uint64_t slot, uint64_t block) {
   const bool is_expected = block / kLargeSlots * kLargeSlots + kLargeSlots / 2 <= expected_blocks_;
-  if (!gets_large_pages_ || readers_ < kLargeFromReaders || !is_expected ||
+  if (large_failures_ >= kLargeFailuresMax || readers_ < kLargeFromReaders || !is_expected ||
       set_count_ < kLargeSlots) {
     return false;
   }
@@ -237,7 +238,9 @@ bool BlockWindow::AllocateLarge(uint64_t slot, uint64_t block) {
   const bool is_there =
       fallocate(bytes_fd_.get(), 0, offset, static_cast<off_t>(kPageBytes)) == 0 &&
       madvise(bytes_ + OffsetOf(first), kLargeBytes, kCollapse) == 0;
-  gets_large_pages_ = is_there && absl::Now() - begin < kLargePageTime;
+  // A reader may hold one of the single pages just then, and other work the processor.
+  const bool is_well = is_there && absl::Now() - begin < kLargePageTime;
+  large_failures_ = is_well ? 0 : large_failures_ + 1;
   if (!is_there) {
     pool_->Unreserve(bytes);
     return false;

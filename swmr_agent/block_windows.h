@@ -73,12 +73,12 @@ class BlockWindow {
   char* table_ = nullptr;
   char* bytes_ = nullptr;
   Entry* entries_ = nullptr;
-  std::vector<uint64_t> filled_;  // slots that hold a block
-  std::vector<bool> has_memory_;  // by slot
-  uint64_t with_memory_ = 0;      // slots
-  uint64_t expected_blocks_ = 0;  // of the file, if most of it is likely to be wanted
-  int64_t readers_ = 0;           // about, at the last Put()
-  bool gets_large_pages_ = true;
+  std::vector<uint64_t> filled_;   // slots that hold a block
+  std::vector<bool> has_memory_;   // by slot
+  uint64_t with_memory_ = 0;       // slots
+  uint64_t expected_blocks_ = 0;   // of the file, if most of it is likely to be wanted
+  int64_t readers_ = 0;            // about, at the last Put()
+  int large_failures_ = 0;         // in a row: the kernel had no large page, or took long
   std::vector<uint8_t> next_way_;  // by set: the next one to be taken
   bool gets_more_ = false;         // between BeginMore() and EndMore()
 };

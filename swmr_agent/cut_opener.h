@@ -11,7 +11,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -35,8 +37,8 @@ struct OpenReader {
   std::shared_ptr<const CutMemory> memory{};  // written by the thread that answers
 };
 
-// Has threads, which wait for servers: as many as opens have been under way at once, within a
-// bound, and some of them only for one user. Thread-safe.
+// Has threads, which wait for servers: as many as opens have been under way at once, within bounds
+// for all, for a user, and for a user's opens at one server, which may hang. Thread-safe.
 class CutOpener {
  public:
   // May wait for the server. An error: the reader is told to open the file through gRPC.
@@ -44,7 +46,10 @@ class CutOpener {
       std::function<absl::StatusOr<OpenedCut>(uid_t user, const rpc::CutMapQuestion& question)>;
 
   static constexpr size_t kThreadsMax = 48;
-  static constexpr size_t kOfUserMax = 16;
+  static constexpr size_t kOfUserMax = 32;
+  static constexpr size_t kAtServerMax = 16;  // of a user
+  // A user with so many opens that wait for a thread gets no answer to a further one.
+  static constexpr size_t kWaitingMax = 256;
 
   explicit CutOpener(Open open) : open_(std::move(open)) {}
   // Waits for the opens that are under way; leaves out the rest.
@@ -52,7 +57,7 @@ class CutOpener {
   CutOpener(const CutOpener&) = delete;
 
   // Answers the question on the reader's connection. Where nothing is mapped, or the reader has
-  // gone, it hangs up then.
+  // gone, it hangs up then. It leaves the question of a reader that nobody else holds.
   void Take(std::shared_ptr<OpenReader> reader, uid_t user, rpc::CutMapQuestion question);
 
  private:
@@ -62,10 +67,17 @@ class CutOpener {
     rpc::CutMapQuestion question;
   };
 
+  // A user and a server.
+  using Busy = std::pair<uid_t, std::string>;
+
   void Run();
-  // The first task of a user that may have one more thread.
+  // False: the thread cannot be started.
+  bool Start() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The first task whose user may have one more thread at its server, or whose reader has gone.
   std::deque<Task>::iterator FindTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MayBegin(const Task& task) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Task> Next();
+  absl::StatusOr<OpenedCut> OpenCut(const Task& task) const;
   void Answer(const Task& task);
 
   const Open open_;
@@ -73,7 +85,7 @@ class CutOpener {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   size_t idle_ ABSL_GUARDED_BY(mutex_) = 0;  // threads
   std::deque<Task> tasks_ ABSL_GUARDED_BY(mutex_);
-  std::map<uid_t, size_t> busy_ ABSL_GUARDED_BY(mutex_);  // threads of a user
+  std::map<Busy, size_t> busy_ ABSL_GUARDED_BY(mutex_);  // threads
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
 };
 
