@@ -109,7 +109,7 @@ TEST_F(NamesInOrderTest, ANewNameInTheHistoryNeedsNoSyncOfItsOwn) {
   }
 }
 
-// There no later name of the history makes that of the index durable.
+// No head is renamed then, which would make the index's name durable.
 TEST_F(NamesInOrderTest, AFileThatWasThereIsDurableOnceItIsOpen) {
   {
     auto tree = disk.OpenTree("/");

@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "base/crc32c.h"
-#include "base/names_in_order.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -467,10 +466,7 @@ absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
   version.info.changed_bytes = stat.size_bytes;
   GenerationRow began{1, 1, static_cast<uint64_t>(stat.size_bytes)};
   H5M_RETURN_IF_ERROR(CreateIndex(&row, {&version, 1}, began, {}));
-  // No other name of the history follows, whose sync would do.
-  if (KeepsNamesInOrder(*context_->tree)) {
-    H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(files_.directory()));
-  }
+  // Makes and names sums-1, whose sync covers the index's name where that has none of its own.
   return Recover(row, Numbers::kNow);
 }
 
