@@ -109,7 +109,7 @@ TEST_F(NamesInOrderTest, ANewNameInTheHistoryNeedsNoSyncOfItsOwn) {
   }
 }
 
-// There no later name of the history makes that of the index durable.
+// No head is renamed then, which would make the index's name durable.
 TEST_F(NamesInOrderTest, AFileThatWasThereIsDurableOnceItIsOpen) {
   {
     auto tree = disk.OpenTree("/");
@@ -128,6 +128,88 @@ TEST_F(NamesInOrderTest, AFileThatWasThereIsDurableOnceItIsOpen) {
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(ReadVersion(**file, 1), "bytes");
 }
+
+// Whether names keep their order.
+class FailedNamesTest : public testing::TestWithParam<bool> {
+ protected:
+  // Takes x.h5 from `disk` after a power loss that takes all names that it can.
+  static void ExpectThere(const FaultEnv& disk, std::string_view bytes) {
+    for (const NameOrder order : {NameOrder::kJournal, NameOrder::kPerDirectory}) {
+      CrashPoint point;
+      point.change_count = disk.change_count();
+      point.data = point.names = Unsynced::kDropped;
+      point.order = order;
+      const auto after = disk.Crash(point);
+      auto store = OpenStore(*after, "/");
+      auto file = store->OpenFile("x.h5");
+      ASSERT_TRUE(file.ok()) << file.status();
+      const auto info = (*file)->Info();
+      ASSERT_TRUE(info.ok()) << info.status();
+      EXPECT_EQ(info->newest_version.provenance.comment, "");
+      EXPECT_EQ(ReadVersion(**file, 1), bytes);
+    }
+  }
+};
+
+// A session that goes on is told by an open what is durable.
+TEST_P(FailedNamesTest, WhatAnOpenFindsIsDurable) {
+  int found = 0;
+  bool was_met = true;
+  for (uint64_t call = 0; was_met; ++call) {
+    SCOPED_TRACE(call);
+    FaultEnv disk;
+    disk.SetGrowsAhead(GetParam());
+    auto store = OpenStore(disk, "/");
+    {
+      Writer writer(*store->OpenOrCreateFile("x.h5", 0), SessionStart::kContinue);
+      ASSERT_TRUE(writer.Write(0, "bytes").ok());
+      disk.FailCall(call, absl::InternalError("Input/output error"));
+      const bool is_durable = writer.CutDurably(BarrierKind::kCommit).ok();
+      was_met = !is_durable;
+      disk.FailCalls(0, 0, absl::OkStatus());
+      writer.End().IgnoreError();
+    }
+    auto file = store->OpenFile("x.h5");
+    if (!file.ok()) continue;
+    const auto info = (*file)->Info();
+    ASSERT_TRUE(info.ok()) << info.status();
+    if (info->durable_cut == 0) continue;
+    ++found;
+    ExpectThere(disk, "bytes");
+  }
+  EXPECT_GT(found, 1);
+}
+
+TEST_P(FailedNamesTest, AHeadThatIsTakenInIsDurableOnceItIsOpen) {
+  bool was_met = true;
+  for (uint64_t call = 0; was_met; ++call) {
+    SCOPED_TRACE(call);
+    FaultEnv disk;
+    disk.SetGrowsAhead(GetParam());
+    {
+      auto tree = disk.OpenTree("/");
+      auto head = (*tree)->Open("x.h5", OpenKind::kCreate, 0640);
+      ASSERT_TRUE(WriteAt(**head, 0, "bytes").ok());
+      ASSERT_TRUE((*head)->Sync().ok());
+      ASSERT_TRUE((*tree)->SyncDirectory("").ok());
+    }
+    auto store = OpenStore(disk, "/");
+    disk.FailCall(call, absl::InternalError("Input/output error"));
+    auto file = store->OpenOrCreateFile("x.h5", 0);
+    was_met = disk.fault_met();
+    disk.FailCalls(0, 0, absl::OkStatus());
+    if (!file.ok()) file = store->OpenOrCreateFile("x.h5", 0);
+    ASSERT_TRUE(file.ok()) << file.status();
+    CrashPoint point;
+    point.change_count = disk.change_count();
+    point.data = point.names = Unsynced::kDropped;
+    point.order = NameOrder::kPerDirectory;
+    auto tree = disk.Crash(point)->OpenTree("/");
+    EXPECT_TRUE(*(*tree)->Exists("x.h5.h5m/index"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(InOrderOrNot, FailedNamesTest, testing::Bool());
 
 }  // namespace
 }  // namespace h5mirror::store

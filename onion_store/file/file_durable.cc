@@ -19,7 +19,7 @@
 // last fsync of 5 names all of that, and the others of the history are left out.
 //
 // A failed sync is never repeated, as a repeat would say OK. Die() ends the object, and the next
-// open recovers from the index.
+// open recovers from the index, whose name may be no more durable: SyncFoundNames().
 #include <algorithm>
 #include <cstring>
 #include <iterator>

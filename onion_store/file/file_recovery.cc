@@ -7,7 +7,6 @@
 
 #include "absl/strings/match.h"
 #include "base/crc32c.h"
-#include "base/names_in_order.h"
 #include "base/random.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -150,6 +149,19 @@ class StageReplay {
   std::deque<LayerPtr> layers_;  // oldest first
 };
 
+// Names the head, too.
+absl::Status SyncNameOfHistory(EnvTree& tree, const std::string& history) {
+  const size_t slash = history.rfind('/');
+  return tree.SyncDirectory(slash == std::string::npos ? "" : history.substr(0, slash));
+}
+
+// An index that is found, and its head, may be named in memory only: the life that named them died
+// of that sync, or before it. An open tells of durable cuts.
+absl::Status SyncFoundNames(EnvTree& tree, const std::string& history) {
+  H5M_RETURN_IF_ERROR(tree.SyncDirectory(history));
+  return SyncNameOfHistory(tree, history);
+}
+
 // Nothing else needs what a file is a fork of: with a damaged row it opens without it. A read that
 // failed may succeed the next time.
 absl::StatusOr<std::optional<SourceVersion>> ForkedFromUnlessDamaged(VersionIndex& index) {
@@ -183,6 +195,9 @@ absl::StatusOr<std::shared_ptr<FileImpl>> FileImpl::Load(std::shared_ptr<StoreCo
       self.index_ = *std::move(opened);
     }
     const Numbers numbers = if_missing == IfMissing::kFail ? Numbers::kLater : Numbers::kNow;
+    if (!self.IsClosed(row)) {
+      H5M_RETURN_IF_ERROR(SyncFoundNames(tree, self.files_.directory()));
+    }
     H5M_RETURN_IF_ERROR(self.Recover(std::move(row), numbers));
     if (context->kind == StoreKind::kRoot) {
       self.LoadMetadata();
@@ -447,9 +462,7 @@ absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
   H5M_ASSIGN_OR_RETURN(auto head, context_->tree->Open(files_.name(), OpenKind::kWrite, 0));
   H5M_RETURN_IF_ERROR(head->Sync());
   H5M_ASSIGN_OR_RETURN(FileStat stat, head->Stat());
-  size_t slash = files_.directory().rfind('/');
-  H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(
-      slash == std::string::npos ? "" : files_.directory().substr(0, slash)));
+  H5M_RETURN_IF_ERROR(SyncNameOfHistory(*context_->tree, files_.directory()));
   H5M_RETURN_IF_ERROR(files_.SyncNamesAbove());
   FileRow row;
   row.cut_reserved = kCutReserve;
@@ -467,10 +480,7 @@ absl::Status FileImpl::TakeInPlainFile(std::string_view comment) {
   version.info.changed_bytes = stat.size_bytes;
   GenerationRow began{1, 1, static_cast<uint64_t>(stat.size_bytes)};
   H5M_RETURN_IF_ERROR(CreateIndex(&row, {&version, 1}, began, {}));
-  // No other name of the history follows, whose sync would do.
-  if (KeepsNamesInOrder(*context_->tree)) {
-    H5M_RETURN_IF_ERROR(context_->tree->SyncDirectory(files_.directory()));
-  }
+  // Makes and names sums-1, whose sync covers the index's name where that has none of its own.
   return Recover(row, Numbers::kNow);
 }
 
