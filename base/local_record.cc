@@ -70,17 +70,19 @@ absl::Status Replace(const std::filesystem::path& local_file, const std::filesys
 // its holder may be stopped, or the filesystem know no locks.
 class RecordLock {
  public:
-  explicit RecordLock(const std::filesystem::path& local_file)
-      : fd_(open(RecordDirectory(local_file).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    for (int attempt = 0; fd_ >= 0 && attempt < kAttemptsMax; ++attempt) {
-      if (flock(fd_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  explicit RecordLock(const RecordPlace& place) {
+    const OwnedFd directory = OpenDirectoryOf(RecordPath(place));
+    if (!directory.valid()) return;
+    // An O_PATH descriptor takes no lock.
+    fd_ = OwnedFd(openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    for (int attempt = 0; fd_.valid() && attempt < kAttemptsMax; ++attempt) {
+      if (flock(fd_.get(), LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
       absl::SleepFor(absl::Milliseconds(1));
     }
   }
   ~RecordLock() {
-    if (fd_ < 0) return;
-    flock(fd_, LOCK_UN);  // A child that was forked meanwhile has it too.
-    close(fd_);
+    // A child that was forked meanwhile has it too.
+    if (fd_.valid()) flock(fd_.get(), LOCK_UN);
   }
   RecordLock(const RecordLock&) = delete;
   RecordLock& operator=(const RecordLock&) = delete;
@@ -88,7 +90,7 @@ class RecordLock {
  private:
   static constexpr int kAttemptsMax = 50;
 
-  const int fd_;
+  OwnedFd fd_;
 };
 
 FileStat FromSystem(const struct stat& stat) {
@@ -133,7 +135,7 @@ absl::StatusOr<LocalRecord> ReadLocalRecord(const RecordPlace& place) {
 absl::Status WriteLocalRecord(const RecordPlace& place, const LocalRecord& record) {
   H5M_ASSIGN_OR_RETURN(const std::string text, Filled(record));
   const std::filesystem::path path = RecordPath(place);
-  const RecordLock lock(place.local_file);
+  const RecordLock lock(place);
   const absl::Status written = Overwrite(path, text, Fit::kSameSize);
   if (!absl::IsNotFound(written) && !absl::IsOutOfRange(written)) return written;
   return Replace(place.local_file, path, text);
@@ -142,7 +144,7 @@ absl::Status WriteLocalRecord(const RecordPlace& place, const LocalRecord& recor
 absl::StatusOr<bool> UpdateLocalRecord(const RecordPlace& place, const LocalRecord& record,
                                        absl::Time written_at) {
   H5M_ASSIGN_OR_RETURN(std::string text, Filled(record));
-  const RecordLock lock(place.local_file);
+  const RecordLock lock(place);
   const absl::StatusOr<LocalRecord> now = ReadLocalRecord(place);
   if (absl::IsNotFound(now.status())) return false;
   H5M_RETURN_IF_ERROR(now.status());

@@ -78,11 +78,19 @@ TEST_F(LocalRecordTest, ALinkOfAnotherUserToADirectoryIsNotFollowed) {
   record.cut = 42;
   EXPECT_FALSE(WriteLocalRecord(file_, record).ok());
   RemoveLocalRecord(file_);
-  EXPECT_EQ(ReadLocalRecord(file_)->cut, 41) << "it is as it was";
+  EXPECT_FALSE(ReadLocalRecord(file_).ok()) << "nor is it believed";
   // One's own leads where one wants.
   ASSERT_EQ(lchown(RecordDirectory(file_).c_str(), 0, 0), 0);
+  EXPECT_EQ(ReadLocalRecord(file_)->cut, 41) << "it is as it was";
   EXPECT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());
   EXPECT_EQ(ReadLocalRecord(file_)->cut, 42);
+}
+
+TEST_F(LocalRecordTest, ARecordThatIsALinkIsNotRead) {
+  ASSERT_EQ(WriteLocalRecord(file_, Example()), absl::OkStatus());
+  std::filesystem::rename(RecordFile(), directory_ / "elsewhere.json");
+  std::filesystem::create_symlink(directory_ / "elsewhere.json", RecordFile());
+  EXPECT_FALSE(ReadLocalRecord(file_).ok());
 }
 
 TEST_F(LocalRecordTest, AnUpdateOfAnotherSizeLeavesNothingOfTheOld) {

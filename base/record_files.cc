@@ -4,7 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 
 #include "absl/cleanup/cleanup.h"
@@ -59,6 +61,33 @@ absl::Status SyncDirectory(int directory, const std::filesystem::path& path) {
   return fsync(fd) == 0 ? absl::OkStatus() : RecordFileError("sync", path);
 }
 
+// As the kernel counts them (path_resolution(7)).
+constexpr int kLinksMax = 40;
+
+// A link is looked at and read by the same descriptor: its directory may be one in which a
+// neighbour renames another link over it meanwhile. `path` is relative to the open `around`.
+OwnedFd OpenDirectoryAt(int around, const std::filesystem::path& path, int links_left) {
+  const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
+  const std::filesystem::path name = path.has_filename() ? path.filename() : ".";
+  const OwnedFd beside(openat(around, parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!beside.valid()) return {};
+  OwnedFd fd(openat(beside.get(), name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat found {};
+  if (!fd.valid() || fstat(fd.get(), &found) != 0) return {};
+  if (S_ISDIR(found.st_mode)) return fd;
+  const bool is_link = S_ISLNK(found.st_mode);
+  const bool is_ours = found.st_uid == geteuid() || found.st_uid == 0;
+  if (!is_link || !is_ours || links_left == 0) {
+    errno = is_link ? ELOOP : ENOTDIR;
+    return {};
+  }
+  std::array<char, PATH_MAX> target;
+  const ssize_t length = readlinkat(fd.get(), "", target.data(), target.size());
+  if (length < 0) return {};
+  const std::string_view text(target.data(), static_cast<size_t>(length));
+  return OpenDirectoryAt(beside.get(), text, links_left - 1);
+}
+
 }  // namespace
 
 absl::Status RecordFileError(std::string_view what, const std::filesystem::path& path) {
@@ -66,20 +95,14 @@ absl::Status RecordFileError(std::string_view what, const std::filesystem::path&
 }
 
 OwnedFd OpenDirectoryOf(const std::filesystem::path& path) {
-  const std::filesystem::path directory = path.has_parent_path() ? path.parent_path() : ".";
-  constexpr int kFlags = O_PATH | O_DIRECTORY | O_CLOEXEC;
-  OwnedFd fd(open(directory.c_str(), kFlags | O_NOFOLLOW));
-  if (fd.valid() || (errno != ENOTDIR && errno != ELOOP)) return fd;
-  struct stat link {};
-  if (lstat(directory.c_str(), &link) != 0) return {};
-  const bool is_ours = link.st_uid == geteuid() || link.st_uid == 0;
-  if (S_ISLNK(link.st_mode) && is_ours) return OwnedFd(open(directory.c_str(), kFlags));
-  errno = S_ISLNK(link.st_mode) ? ELOOP : ENOTDIR;
-  return {};
+  return OpenDirectoryAt(AT_FDCWD, path.parent_path(), kLinksMax);
 }
 
 absl::StatusOr<std::string> ReadRecordFile(const std::filesystem::path& path, size_t bytes_max) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const OwnedFd directory = OpenDirectoryOf(path);
+  if (!directory.valid()) return RecordFileError("open the directory of", path);
+  const int fd = openat(directory.get(), path.filename().c_str(),
+                        O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return RecordFileError("open", path);
   absl::Cleanup closer = [fd] { close(fd); };
   std::string bytes;

@@ -18,12 +18,13 @@ namespace h5mirror {
 absl::Status RecordFileError(std::string_view what, const std::filesystem::path& path);
 
 // The whole file; of a file longer than `bytes_max` a little more than that, so that the caller can
-// tell.
+// tell. Fails where the file is a symbolic link, or its directory as in OpenDirectoryOf().
 absl::StatusOr<std::string> ReadRecordFile(const std::filesystem::path& path, size_t bytes_max);
 
 // The directory of the file `path`, as openat() and others take it. Not open where it fails, with
-// errno: ELOOP where the directory is a symbolic link that another user has put there, who could
-// lead what we write anywhere. The kernel follows these, also where fs.protected_symlinks is set.
+// errno: ELOOP where the directory is a symbolic link that another user has put there, or leads to
+// one. That user could lead what we write anywhere. The kernel follows these, also where
+// fs.protected_symlinks is set. Links of this user and of root are followed.
 OwnedFd OpenDirectoryOf(const std::filesystem::path& path);
 
 // Whether a power loss may leave an older file, or none.

@@ -37,6 +37,24 @@ def test_what_people_are_told_does_not_land_in_a_file(site):
     assert hdf5.dump(site.local("r.h5"))
 
 
+@pytest.mark.parametrize("streams, closes", [("2>&-", ""), ("", "os.close(2)")])
+def test_nor_in_a_file_that_is_opened_later(site, streams, closes):
+    """A daemon closes standard error at some time. The next file gets its number."""
+    site.run(site.script(WRITE), env=site.plain_env()).ok()
+    log = site.work / "told.log"
+    site.run(without(streams, site.script(f"""
+        h5py.File("r.h5").close()
+        {closes}
+        with open("results.csv", "w") as results:
+            assert results.fileno() == 2
+            with h5py.File("later.h5", "w") as f:
+                f["x"] = np.arange(1000)
+            print("1,2", file=results)
+    """)), config=site.config(server=AWAY, timeout="2s", log=log)).ok()
+    assert "goes on locally" in log.read_text()
+    assert (site.work / "results.csv").read_text() == "1,2\n"
+
+
 @pytest.mark.parametrize("keys", [{"server": "embedded"}, {"mode": "remote"}])
 def test_nor_with_other_modes(site, keys):
     command = without("2>&-", site.script(WRITE))

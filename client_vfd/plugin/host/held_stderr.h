@@ -6,14 +6,17 @@
 #include <unistd.h>
 
 #include "base/owned_fd.h"
+#include "client_vfd/plugin/host/standard_error.h"
 
 namespace h5mirror::vfd {
 
-// While it lives, no file that is opened gets descriptor 2: lines for people, ours and HDF5's,
-// would be written into that file. Does nothing where the program has standard error.
+// While it lives, no file that is opened gets descriptor 2: HDF5's lines for people would be
+// written into that file. (Ours never are, see standard_error.h.) Does nothing where the program
+// has standard error.
 class HeldStderr {
  public:
   HeldStderr() {
+    FirstStandardError();  // Before anything is opened.
     if (fcntl(STDERR_FILENO, F_GETFD) >= 0) return;
     // It writes nothing: O_PATH.
     held_ = OwnedFd(open("/", O_PATH | O_CLOEXEC));
@@ -21,6 +24,11 @@ class HeldStderr {
     if (held_.valid() && held_.get() != STDERR_FILENO) {
       held_ = OwnedFd(fcntl(held_.get(), F_DUPFD_CLOEXEC, STDERR_FILENO));
     }
+  }
+  ~HeldStderr() {
+    // The program may have put a new standard error there meanwhile, in another thread.
+    const int flags = held_.valid() ? fcntl(held_.get(), F_GETFL) : -1;
+    if (flags < 0 || (flags & O_PATH) == 0) held_.Release();
   }
   HeldStderr(const HeldStderr&) = delete;
   HeldStderr& operator=(const HeldStderr&) = delete;

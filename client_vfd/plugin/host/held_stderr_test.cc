@@ -44,6 +44,19 @@ TEST(HeldStderrTest, AfterwardsItIsClosedAgain) {
             }));
 }
 
+TEST(HeldStderrTest, OneThatCameMeanwhileStays) {
+  EXPECT_EQ(0, InChild([] {
+              int ends[2];
+              if (pipe(ends) != 0) return 1;
+              close(STDERR_FILENO);
+              {
+                const HeldStderr held;
+                if (dup2(ends[1], STDERR_FILENO) < 0) return 2;
+              }
+              return write(STDERR_FILENO, "x", 1) == 1 ? 0 : 3;
+            }));
+}
+
 TEST(HeldStderrTest, OneThatIsOpenStays) {
   EXPECT_EQ(0, InChild([] {
               int ends[2];

@@ -12,6 +12,7 @@
 
 #include "base/utf8.h"
 #include "base/write_signals.h"
+#include "client_vfd/plugin/host/standard_error.h"
 #include "client_vfd/plugin/host/told_once.h"
 
 namespace h5mirror::vfd {
@@ -72,7 +73,7 @@ std::string JsonString(const std::string& text) {
 
 void Say(const std::string& log_path, Audience audience, const std::string& foreign_text) {
   const std::string text = Printable(foreign_text);
-  if (audience == Audience::kUserToo) {
+  if (audience == Audience::kUserToo && FirstStandardError().IsThere()) {
     WriteLine(STDERR_FILENO, "h5mirror: " + text + "\n");
   }
   if (!log_path.empty()) {

@@ -12,7 +12,8 @@ namespace h5mirror::vfd {
 
 enum class Audience { kLogOnly, kUserToo };
 
-// "h5mirror: TEXT" on stderr for kUserToo; a dated line in `log_path` unless that is empty.
+// "h5mirror: TEXT" on stderr for kUserToo, where that still is the file of the first open; a dated
+// line in `log_path` unless that is empty.
 void Say(const std::string& log_path, Audience audience, const std::string& text);
 
 // One line of H5MIRROR_REPORT/<pid>.jsonl.
