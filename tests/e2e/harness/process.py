@@ -127,18 +127,19 @@ def run(command, directory: Path, *, timeout=120.0, env=None, cwd=None, name="pr
         process.kill()
 
 
-def wait_until(true, what: str, timeout: float = 60, every: float = 0.02) -> None:
+def wait_until(true, what: str, timeout: float = 60, every: float | None = None) -> None:
     """Polls `true()`; fails with `what` after `timeout` seconds.
 
-    A look that takes longer than `every`, as one that runs a program does, is followed by a pause of its own length: else
-    looks would take a core from those that are waited for.
+    Between two looks it pauses `every` seconds. By default that is 0.02, and as long as the look took where that is
+    longer: looks that run a program would take a core from those that are waited for. Who waits for a state that does
+    not last gives `every`.
     """
     begun = time.monotonic()
     deadline = begun + timeout
     while not true():
         looked = time.monotonic()
         assert looked < deadline, f"not within {timeout} s: {what}"
-        time.sleep(max(every, looked - begun))
+        time.sleep(max(0.02, looked - begun) if every is None else every)
         begun = time.monotonic()
 
 
