@@ -11,8 +11,11 @@ does not end it: with a registry in a file, or with --all on a Ceph (tests/READM
 import os
 import random
 import shutil
+import subprocess
+import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
@@ -20,9 +23,9 @@ from harness import paths
 from harness.ceph import Ceph, missing_packages
 from harness.clock import JumpingClock
 from harness.cluster import Cluster
-from harness.crowd import TIMEOUT_S, Crowd, describe_kinds, report
+from harness.crowd import TIMEOUT_S, Crowd, Takeover, describe_kinds, report
 from harness.crowd_followers import Followers
-from harness.long_run import DAY_S, Closing, Life, run_lives
+from harness.long_run import BARREN_LIVES, DAY_S, LOSSES_OF_A_LIFE, Closing, Done, Life, run_lives
 from harness.losses import Losses
 from harness.network import machines_around
 from harness.process import run
@@ -34,6 +37,8 @@ NIGHTLY = int(os.environ.get("H5MIRROR_TEST_TAKEOVERS", "0"))
 NIGHTLY_MAX_S = int(os.environ.get("H5MIRROR_TEST_TAKEOVERS_SECONDS", str(4 * 3600)))
 NIGHTLY_SEED = int(os.environ.get("H5MIRROR_TEST_TAKEOVERS_SEED", "1"))
 WRITERS, FILES_EACH = map(int, os.environ.get("H5MIRROR_TEST_TAKEOVERS_CROWD", "20x10").split("x"))
+# Slower is no slow machine: the targets are reported only.
+NIGHTLY_P50_MAX_S = 20
 PORT = 7447
 
 
@@ -196,6 +201,64 @@ def kinds_of(seed: int) -> tuple[str, ...]:
     return ("kill", "power" if has_machines(seed) else "freeze", "drain")
 
 
+NIGHTLY_ON_CEPH = ("kill", "stop", "cut", "drain", "osd", "mds")
+
+
+class PlayedLosses:
+    """Of no cluster. The life fails at the `fails_at`-th loss."""
+
+    def __init__(self, fails_at: int):
+        self.fails_at, self.told = fails_at, []
+        self.done, self.others = [], []
+
+    def one(self, loss: str) -> None:
+        self.told.append(loss)
+        assert len(self.told) != self.fails_at, "planted"
+        (self.others if loss in ("drain", "osd", "mds") else self.done).append(Takeover(loss, 1, 1, 1))
+
+    of_ceph = one
+
+
+def play_lives(directory, takeovers: int) -> tuple[Done, list[list[str]]]:
+    """Lives from seed 1 on, of which the first one fails at its 12th loss. And the losses of each."""
+    directory.mkdir()
+    lives = []
+
+    def begin_played(_directory, _stack, seed: int) -> Life:
+        losses = PlayedLosses(fails_at=12 if seed == 1 else 0)
+        lives.append(losses.told)
+        return Life(losses, lambda: None, lambda: None)
+
+    done = run_lives(begin_played, directory, kinds=lambda seed: NIGHTLY_ON_CEPH, takeovers=takeovers, seconds=60, seed=1)
+    return done, lives
+
+
+def test_a_life_that_failed_is_repeated_by_its_seed_and_its_losses(tmp_path):
+    done, lives = play_lives(tmp_path / "first", 60)
+    assert [len(failure.losses) for failure in done.failures] == [12] and len(done.takeovers) >= 60
+    again, repeated = play_lives(tmp_path / "again", len(done.failures[0].losses))
+    assert repeated[0] == lives[0] == again.failures[0].losses
+    assert [lives[1].count(kind) for kind in ("osd", "mds")] == [1, 1]
+    assert len(lives[1]) == LOSSES_OF_A_LIFE + 2
+
+
+def test_the_losses_of_a_life_are_the_same_in_each_process():
+    """The order of a set of words is not."""
+    code = f"from harness.long_run import plan; print(plan(1, {NIGHTLY_ON_CEPH}))"
+    told = {subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, check=True, timeout=60, text=True,
+                           stdout=subprocess.PIPE, env={**os.environ, "PYTHONHASHSEED": str(number)}).stdout
+            for number in range(1, 7)}
+    assert len(told) == 1, told
+
+
+def test_lives_that_never_begin_end_the_run(tmp_path):
+    def no_cluster(_directory, _stack, _seed):
+        raise RuntimeError("no cluster here")
+
+    done = run_lives(no_cluster, tmp_path, kinds=lambda seed: ("kill",), takeovers=1000, seconds=60, seed=1)
+    assert done.lives == len(done.failures) == BARREN_LIVES
+
+
 @pytest.mark.skipif(NIGHTLY == 0, reason="H5MIRROR_TEST_TAKEOVERS is not set")
 @pytest.mark.limit(NIGHTLY_MAX_S + 600)
 def test_takeovers_by_the_hundred(tmp_path):
@@ -205,15 +268,17 @@ def test_takeovers_by_the_hundred(tmp_path):
     print(f"{len(done.takeovers)} of {NIGHTLY} takeovers in {done.lives} lives and {done.seconds:.0f} s, "
           f"{len(done.failures)} failures")
     where = "ceph" if paths.TEST_ALL else "file"
+    figures = None
     if done.takeovers:
-        report(done.takeovers, f"takeovers-nightly-{where}", seconds=done.seconds,
+        figures = report(done.takeovers, f"takeovers-nightly-{where}", seconds=done.seconds,
                others=[asdict(each) for each in done.others], failures=[asdict(each) for each in done.failures])
     describe_kinds(done.others)
     for failure in done.failures:
         print(f"FAILED at loss {failure.step} of life {failure.seed}; to repeat: "
-              f"H5MIRROR_TEST_TAKEOVERS={max(failure.step, 1)} "
+              f"H5MIRROR_TEST_TAKEOVERS={max(len(failure.losses), 1)} "
               f"H5MIRROR_TEST_TAKEOVERS_SEED={failure.seed} (losses: {' '.join(failure.losses)})\n{failure.error}")
     assert not done.failures, f"{len(done.failures)} of {done.lives} lives failed"
+    assert figures["p50_s"] < NIGHTLY_P50_MAX_S
 
 
 def lost_in_ceph(tmp_path, closing, writers=3, files_each=1, **options):

@@ -19,6 +19,8 @@ from .losses import Losses
 # Losses of a life. The logs and histories of a life grow, and each loss reads the logs.
 LOSSES_OF_A_LIFE = 25
 DAY_S = 86_400
+# So many in a row that did not begin end the run: the machine cannot hold a cluster.
+BARREN_LIVES = 3
 # Kinds that no successor follows; they are measured apart.
 OF_CEPH = ("osd", "mds")
 
@@ -56,18 +58,20 @@ class Done:
     seconds: float = 0.0
 
 
-def plan(seed: int, kinds: tuple[str, ...], count: int) -> list[str]:
-    """The kinds of a life's losses. Each kind comes about as often; those of Ceph once each, as they last for long."""
+def plan(seed: int, kinds: tuple[str, ...]) -> list[str]:
+    """The kinds of a life's losses, by the seed alone. Each kind comes about as often; those of Ceph once each, as they last
+    for long."""
     chance = random.Random(seed)
     servers = [kind for kind in kinds if kind not in OF_CEPH]
     losses = []
-    while len(losses) < count:
+    while len(losses) < LOSSES_OF_A_LIFE:
         bag = list(servers)
         chance.shuffle(bag)
         losses += bag
-    losses = losses[:count]
-    for kind in set(kinds).intersection(OF_CEPH):
-        losses.insert(chance.randrange(len(losses) + 1), kind)
+    losses = losses[:LOSSES_OF_A_LIFE]
+    for kind in OF_CEPH:
+        if kind in kinds:
+            losses.insert(chance.randrange(len(losses) + 1), kind)
     return losses
 
 
@@ -89,18 +93,25 @@ def live(life: Life, losses: list[str], seed: int, ends_at: float) -> None:
 
 def run_lives(begin: Callable[[Path, Closing, int], Life], directory: Path, *, kinds: Callable[[int], tuple],
               takeovers: int, seconds: float, seed: int) -> Done:
-    """Lives with the seeds `seed`, `seed` + 1, ... until there were so many takeovers, or for so long."""
+    """Lives with the seeds `seed`, `seed` + 1, ... until there were so many takeovers, or for so long. The last life is cut
+    short: with as many takeovers as a life had losses, its own seed repeats it."""
     done, began = Done(), time.monotonic()
-    while len(done.takeovers) < takeovers and time.monotonic() - began < seconds:
+    while len(done.takeovers) < takeovers and time.monotonic() - began < seconds and not is_barren(done):
         number = seed + done.lives
-        count = min(LOSSES_OF_A_LIFE, takeovers - len(done.takeovers))
-        losses = plan(number, kinds(number), count)
+        losses = plan(number, kinds(number))[:takeovers - len(done.takeovers)]
         done.lives += 1
         one_life(begin, directory / f"life-{number}", losses, number, done, began + seconds)
         print(f"life {number}: {len(done.takeovers)} takeovers, {len(done.failures)} failures in {time.monotonic() - began:.0f} s",
               flush=True)
     done.seconds = time.monotonic() - began
     return done
+
+
+def is_barren(done: Done) -> bool:
+    """The last lives, several in a row, did not begin."""
+    last = done.failures[-BARREN_LIVES:]
+    in_a_row = len(last) == BARREN_LIVES and last[-1].seed - last[0].seed == BARREN_LIVES - 1
+    return in_a_row and all(each.step == 0 for each in last)
 
 
 def one_life(begin, directory: Path, losses: list[str], seed: int, done: Done, ends_at: float) -> None:
