@@ -121,21 +121,55 @@ TEST_F(FailingEnvTest, NamesKeepTheirOrderWhereTheyDoBehindIt) {
   EXPECT_TRUE(KeepsNamesInOrder(*tree_));
 }
 
-// A rename is there with all that was named before in the directory which the file left.
+// A rename is there with all that was named before in both of its directories. What has nothing to
+// do with it may be lost.
 TEST_F(FailingEnvTest, ADiskThatKeepsNamesInOrderLosesThemInOrder) {
+  behind_.SetGrowsAhead(true);
+  for (const char* name : {"d", "other"}) ASSERT_TRUE(tree_->MakeDirectory(name, 0700).ok());
+  ASSERT_TRUE(tree_->SyncDirectory("").ok());
+  for (const char* name : {"other/first", "d/first", "d/second"}) {
+    ASSERT_TRUE(tree_->Open(name, OpenKind::kCreate, 0600).ok());
+  }
+  ASSERT_TRUE(tree_->Rename("d/second", "second").ok());
+  ASSERT_TRUE(tree_->Open("last", OpenKind::kCreate, 0600).ok());
+  CrashPoint point;
+  point.change_count = behind_.change_count();
+  point.order = NameOrder::kPerDirectory;
+  EXPECT_EQ(behind_.Possible(point).order, NameOrder::kWholeRenames);
+  int renamed = 0, without_another = 0;
+  for (point.seed = 0; point.seed < 100; ++point.seed) {
+    auto tree = behind_.Crash(point)->OpenTree("/");
+    const bool is_renamed = *(*tree)->Exists("second");
+    EXPECT_TRUE(is_renamed || !*(*tree)->Exists("last")) << point.seed;
+    if (!is_renamed) continue;
+    EXPECT_TRUE(*(*tree)->Exists("d/first")) << point.seed;
+    EXPECT_FALSE(*(*tree)->Exists("d/second")) << point.seed;
+    ++renamed;
+    without_another += *(*tree)->Exists("other/first") ? 0 : 1;
+  }
+  EXPECT_GT(without_another, 0);
+  EXPECT_LT(without_another, renamed);
+}
+
+// The sync of one of its directories makes a rename safe, and so all before it in the other one.
+TEST_F(FailingEnvTest, ASyncOfOneDirectoryCoversWhatARenameCovers) {
   behind_.SetGrowsAhead(true);
   ASSERT_TRUE(tree_->MakeDirectory("d", 0700).ok());
   for (const char* name : {"d/first", "d/second"}) {
     ASSERT_TRUE(tree_->Open(name, OpenKind::kCreate, 0600).ok());
   }
   ASSERT_TRUE(tree_->Rename("d/second", "second").ok());
+  ASSERT_TRUE(tree_->SyncDirectory("").ok());
   CrashPoint point;
   point.change_count = behind_.change_count();
-  point.order = NameOrder::kPerDirectory;
-  for (point.seed = 0; point.seed < 100; ++point.seed) {
+  point.names = Unsynced::kDropped;
+  for (const bool lies : {false, true}) {
+    behind_.SetLiesAboutNames(lies);
+    EXPECT_TRUE(KeepsNamesInOrder(*tree_));
+    point.order = NameOrder::kPerDirectory;
     auto tree = behind_.Crash(point)->OpenTree("/");
-    if (!*(*tree)->Exists("second")) continue;
-    EXPECT_TRUE(*(*tree)->Exists("d/first")) << point.seed;
+    EXPECT_TRUE(*(*tree)->Exists("second"));
+    EXPECT_EQ(*(*tree)->Exists("d/first"), !lies);
   }
 }
 

@@ -84,12 +84,14 @@ class KeptNames {
         break;
       }
     }
+    if (point.order == NameOrder::kWholeRenames) MakeRenamesSafe(changes, &safe);
     const size_t in_all = KeptCount(safe_in_all, changes.size(), point.names, random);
     for (auto& [directory, kept] : directories_) {
       kept = point.order == NameOrder::kJournal
                  ? in_all
                  : KeptCount(safe[directory], changes.size(), point.names, random);
     }
+    if (point.order == NameOrder::kWholeRenames) DropHalfRenames(changes);
   }
   bool Has(uint64_t directory, size_t change) const {
     auto found = directories_.find(directory);
@@ -97,6 +99,36 @@ class KeptNames {
   }
 
  private:
+  // What is safe in one directory with a rename is safe in the other one up to it.
+  static void MakeRenamesSafe(absl::Span<const FaultChange> changes,
+                              std::map<uint64_t, size_t>* safe) {
+    for (bool goes_on = true; goes_on;) {
+      goes_on = false;
+      for (size_t i = 0; i < changes.size(); ++i) {
+        if (changes[i].kind != Kind::kRename) continue;
+        size_t& from = (*safe)[changes[i].node];
+        size_t& to = (*safe)[changes[i].to_node];
+        if ((i < from) == (i < to)) continue;
+        (i < from ? to : from) = i + 1;
+        goes_on = true;
+      }
+    }
+  }
+  // Never less than what is safe, where MakeRenamesSafe() was called.
+  void DropHalfRenames(absl::Span<const FaultChange> changes) {
+    for (bool goes_on = true; goes_on;) {
+      goes_on = false;
+      for (size_t i = 0; i < changes.size(); ++i) {
+        if (changes[i].kind != Kind::kRename) continue;
+        size_t& from = directories_[changes[i].node];
+        size_t& to = directories_[changes[i].to_node];
+        if ((i < from) == (i < to)) continue;
+        (i < from ? from : to) = i;
+        goes_on = true;
+      }
+    }
+  }
+
   std::map<uint64_t, size_t> directories_;
 };
 

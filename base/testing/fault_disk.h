@@ -64,6 +64,9 @@ enum class NameOrder : uint8_t {
   // Each directory on its own. A file that moves between two may be in both, never in none; a
   // directory is in one.
   kPerDirectory,
+  // Each directory on its own, as base/names_in_order.h promises: a rename is in both or in none,
+  // and where it is in none, so is all that follows it in either.
+  kWholeRenames,
 };
 
 // One moment, and one of the states that a power loss may leave then.

@@ -66,6 +66,7 @@ struct FaultEnv::State {
   std::map<uint64_t, uint64_t> shared_bytes ABSL_GUARDED_BY(mutex);  // by node; taken for shared on
   bool has_access_lists ABSL_GUARDED_BY(mutex) = true;
   bool grows_ahead ABSL_GUARDED_BY(mutex) = false;
+  bool lies_about_names ABSL_GUARDED_BY(mutex) = false;
   FileSizeMax file_sizes ABSL_GUARDED_BY(mutex);
   std::function<BootTime()> boot_time ABSL_GUARDED_BY(mutex);
 
@@ -369,7 +370,7 @@ class FaultTree final : public EnvTree, public KnowsFileSizes, public KnowsNameO
   }
   bool KeepsNamesInOrder() override {
     absl::MutexLock lock(&state_->mutex);
-    return state_->grows_ahead;
+    return state_->grows_ahead || state_->lies_about_names;
   }
   absl::StatusOr<uint64_t> TotalBytes() override {
     absl::MutexLock lock(&state_->mutex);
@@ -481,6 +482,10 @@ void FaultEnv::SetGrowsAhead(bool grows_ahead) {
   absl::MutexLock lock(&state_->mutex);
   state_->grows_ahead = grows_ahead;
 }
+void FaultEnv::SetLiesAboutNames(bool lies) {
+  absl::MutexLock lock(&state_->mutex);
+  state_->lies_about_names = lies;
+}
 void FaultEnv::FailOpensOf(std::string part, absl::Status status) {
   absl::MutexLock lock(&state_->mutex);
   state_->refused_part = std::move(part);
@@ -531,6 +536,7 @@ std::unique_ptr<FaultEnv> FaultEnv::CopyNow() const {
   copy->state_->next_node = state_->next_node;
   copy->state_->clock = state_->clock;
   copy->state_->grows_ahead = state_->grows_ahead;
+  copy->state_->lies_about_names = state_->lies_about_names;
   return copy;
 }
 
@@ -538,23 +544,23 @@ std::unique_ptr<FaultEnv> FaultEnv::Crash(size_t changes, uint64_t seed) const {
   CrashPoint point;
   point.change_count = changes;
   point.seed = seed;
-  switch (seed % 4) {
-    case 0:
-      point.data = Unsynced::kDropped;
-      break;
-    case 1:
-      point.data = Unsynced::kKept;
-      break;
-    default:
-      break;
-  }
+  if (seed % 4 == 0) point.data = Unsynced::kDropped;
+  if (seed % 4 == 1) point.data = Unsynced::kKept;
   return Crash(point);
 }
 
-std::unique_ptr<FaultEnv> FaultEnv::Crash(const CrashPoint& point) const {
+CrashPoint FaultEnv::Possible(const CrashPoint& point) const {
   absl::MutexLock lock(&state_->mutex);
   CrashPoint possible = point;
-  if (state_->grows_ahead) possible.order = NameOrder::kJournal;
+  const bool in_order = state_->grows_ahead && !state_->lies_about_names;
+  if (in_order && point.order == NameOrder::kPerDirectory)
+    possible.order = NameOrder::kWholeRenames;
+  return possible;
+}
+
+std::unique_ptr<FaultEnv> FaultEnv::Crash(const CrashPoint& point) const {
+  const CrashPoint possible = Possible(point);
+  absl::MutexLock lock(&state_->mutex);
   auto crashed = std::make_unique<FaultEnv>();
   absl::MutexLock crashed_lock(&crashed->state_->mutex);
   crashed->state_->disk = crashed->state_->start =
@@ -562,6 +568,7 @@ std::unique_ptr<FaultEnv> FaultEnv::Crash(const CrashPoint& point) const {
   crashed->state_->next_node = state_->next_node;
   crashed->state_->clock = state_->clock;
   crashed->state_->grows_ahead = state_->grows_ahead;
+  crashed->state_->lies_about_names = state_->lies_about_names;
   return crashed;
 }
 

@@ -62,6 +62,8 @@ class FaultEnv final : public CountedEnv, public KnowsBootTime {
   void SetSharesBlocks(std::optional<bool> shares_blocks);
   // Whether it is as CephFS: GrowAhead() does it, and names keep their order. Copies likewise.
   void SetGrowsAhead(bool grows_ahead);
+  // True: it says that names keep their order, and loses them as if they did not. Copies likewise.
+  void SetLiesAboutNames(bool lies);
   // The result of FileSizes(). Files have at most 1 GiB in any case.
   void SetFileSizes(const FileSizeMax& max);
   // The bytes of all files now.
@@ -83,6 +85,8 @@ class FaultEnv final : public CountedEnv, public KnowsBootTime {
   // A state that a power loss after the first `changes` changes might leave; `seed` chooses one.
   std::unique_ptr<FaultEnv> Crash(size_t changes, uint64_t seed) const;
   std::unique_ptr<FaultEnv> Crash(const CrashPoint& point) const;
+  // `point` as Crash() takes it: where names keep their order, none is lost without it.
+  CrashPoint Possible(const CrashPoint& point) const;
   // The state after a crash of the process alone: everything survives.
   std::unique_ptr<FaultEnv> CopyNow() const;
 

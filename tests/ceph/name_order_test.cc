@@ -1,6 +1,6 @@
 // CephFS loses names in order (base/names_in_order.h). A client makes files as a first commit does,
-// and nothing syncs them. It is killed together with the MDS. Of what the next MDS finds, each head
-// has its index.
+// and a new generation of each, and nothing syncs them. It is killed together with the MDS. Of what
+// the next MDS finds, each head has its index, and each second head the first one's other name.
 //
 // H5M_CEPH_LIVES: how many clients die; H5M_SEED: when.
 #include <fcntl.h>
@@ -27,9 +27,33 @@ namespace {
 constexpr uint64_t kLives = 4;
 constexpr int kLifeMsMax = 1700;  // mds_tick_interval writes the journal each second
 
-bool MakeFile(ceph_mount_info* mount, const std::string& name) {
-  const int fd = ceph_open(mount, name.c_str(), O_CREAT | O_RDWR, 0600);
+// Shows which of its two a head is.
+constexpr int kFirstMode = 0600, kSecondMode = 0640;
+
+bool MakeFile(ceph_mount_info* mount, const std::string& name, int mode = kFirstMode) {
+  const int fd = ceph_open(mount, name.c_str(), O_CREAT | O_RDWR, mode);
   return fd >= 0 && ceph_close(mount, fd) == 0;
+}
+
+bool MakeFirstHead(ceph_mount_info* mount, const std::string& head) {
+  const std::string history = head + ".h5m";
+  return ceph_mkdir(mount, history.c_str(), 0700) == 0 && MakeFile(mount, history + "/gen-1") &&
+         MakeFile(mount, history + "/index.new") &&
+         ceph_rename(mount, (history + "/index.new").c_str(), (history + "/index").c_str()) == 0 &&
+         ceph_rename(mount, (history + "/gen-1").c_str(), head.c_str()) == 0;
+}
+
+bool MakeSecondHead(ceph_mount_info* mount, const std::string& head) {
+  const std::string history = head + ".h5m";
+  return MakeFile(mount, history + "/gen-2", kSecondMode) &&
+         ceph_link(mount, head.c_str(), (history + "/head-1").c_str()) == 0 &&
+         ceph_rename(mount, (history + "/gen-2").c_str(), head.c_str()) == 0;
+}
+
+bool IsSecondHead(ceph_mount_info* mount, const std::string& head) {
+  struct ceph_statx stat = {};
+  return ceph_statx(mount, head.c_str(), &stat, CEPH_STATX_MODE, 0) == 0 &&
+         (stat.stx_mode & 07777) == kSecondMode;
 }
 
 // Until it is killed. Writes a byte to `told` when it begins, and one for each file.
@@ -41,12 +65,8 @@ bool MakeFile(ceph_mount_info* mount, const std::string& name) {
   bool goes_on = ceph_mkdir(mount, root.c_str(), 0700) == 0 &&
                  (*(*mounted)->OpenTree("/"))->SyncDirectory("").ok();
   for (int i = 0; goes_on; ++i) {
-    const std::string head = StrCat(root, "/", i, ".h5"), history = head + ".h5m";
-    goes_on =
-        write(told, "x", 1) == 1 && ceph_mkdir(mount, history.c_str(), 0700) == 0 &&
-        MakeFile(mount, history + "/gen-1") && MakeFile(mount, history + "/index.new") &&
-        ceph_rename(mount, (history + "/index.new").c_str(), (history + "/index").c_str()) == 0 &&
-        ceph_rename(mount, (history + "/gen-1").c_str(), head.c_str()) == 0;
+    const std::string head = StrCat(root, "/", i, ".h5");
+    goes_on = write(told, "x", 1) == 1 && MakeFirstHead(mount, head) && MakeSecondHead(mount, head);
   }
   _exit(1);
 }
@@ -55,11 +75,14 @@ struct Left {
   bool was_read = false;
   int head_count = 0;
   int lacking_count = 0;  // of them, without an index
+  int second_count = 0;   // of them, of generation 2
+  int bare_count = 0;     // of these, without the first one's other name
 };
 
 Left CountLeft(const std::string& root) {
   auto mounted = MountCluster(nullptr);
   if (!mounted.ok()) return {};
+  ceph_mount_info* const mount = static_cast<CephEnv&>(**mounted).mount().get();
   auto tree = (*mounted)->OpenTree(root);
   if (!tree.ok()) return {};
   const auto entries = (*tree)->List("");
@@ -69,6 +92,9 @@ Left CountLeft(const std::string& root) {
     if (!entry.name.ends_with(".h5")) continue;
     ++left.head_count;
     if (!(*tree)->Exists(entry.name + ".h5m/index").value_or(false)) ++left.lacking_count;
+    if (!IsSecondHead(mount, StrCat(root, "/", entry.name))) continue;
+    ++left.second_count;
+    if (!(*tree)->Exists(entry.name + ".h5m/head-1").value_or(false)) ++left.bare_count;
   }
   return left;
 }
@@ -127,9 +153,9 @@ class NameOrderTest : public ::testing::Test {
   std::string cluster_, directory_;
 };
 
-TEST_F(NameOrderTest, AHeadThatIsThereHasItsIndexWhereverTheMdsDied) {
+TEST_F(NameOrderTest, AHeadThatIsThereHasItsIndexAndTheOldHeadWhereverTheMdsDied) {
   std::mt19937_64 random(store::FirstSeed());
-  int lost = 0;
+  int lost = 0, second = 0;
   const uint64_t lives = store::FromEnvironment("H5M_CEPH_LIVES", kLives);
   for (uint64_t life = 0; life < lives; ++life) {
     const std::string root = StrCat("/life-", life);
@@ -137,11 +163,14 @@ TEST_F(NameOrderTest, AHeadThatIsThereHasItsIndexWhereverTheMdsDied) {
     const Left left = LookAtWhatIsLeft(root);
     ASSERT_TRUE(left.was_read);
     EXPECT_EQ(left.lacking_count, 0) << "heads without an index in life " << life;
-    std::printf("life %d: %d files begun, %d heads left\n", static_cast<int>(life), begun,
-                left.head_count);
+    EXPECT_EQ(left.bare_count, 0) << "new heads without the old one in life " << life;
+    std::printf("life %d: %d files begun, %d heads left, %d of them new ones\n",
+                static_cast<int>(life), begun, left.head_count, left.second_count);
+    second += left.second_count;
     lost += begun - 1 - left.head_count;  // The newest one may have had none.
   }
   EXPECT_GT(lost, 0) << "the journal was whole each time";
+  EXPECT_GT(second, 0) << "no new head was left";
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ TEST(CrashReplayTest, ReplaysAState) {
   if (text == nullptr) GTEST_SKIP() << "H5M_CRASH_REPLAY names no state";
   std::optional<Replay> replay = ParseReplay(text);
   ASSERT_TRUE(replay.has_value()) << text;
-  Recording recording(*replay->scenario, replay->seed, nullptr);
+  Recording recording(*replay->scenario, replay->seed);
   absl::Status end = recording.CheckEnd();
   ASSERT_TRUE(end.ok()) << end;
   auto crashed = recording.Crash(replay->point);
@@ -51,7 +51,7 @@ TEST(CrashReplayTest, ReplaysAState) {
 TEST(CrashReplayTest, ScenariosInStepMakeTheSameRecordAgain) {
   for (const Scenario& scenario : AllScenarios()) {
     if (scenario.pace == Pace::kConcurrent) continue;
-    Recording first(scenario, 1, nullptr), again(scenario, 1, nullptr);
+    Recording first(scenario, 1), again(scenario, 1);
     EXPECT_EQ(first.env().change_count(), again.env().change_count()) << scenario.name;
   }
 }

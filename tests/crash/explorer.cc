@@ -38,7 +38,14 @@ const char* NameOf(Unsynced unsynced) {
   }
 }
 const char* NameOf(NameOrder order) {
-  return order == NameOrder::kJournal ? "journal" : "per-directory";
+  switch (order) {
+    case NameOrder::kJournal:
+      return "journal";
+    case NameOrder::kPerDirectory:
+      return "per-directory";
+    default:
+      return "whole-renames";
+  }
 }
 
 absl::Status SaveBelow(EnvTree& tree, const std::string& name, const std::filesystem::path& to) {
@@ -126,15 +133,15 @@ std::vector<CrashPoint> PointsOf(int round, size_t change_count, std::mt19937_64
 
 class Explorer {
  public:
-  Explorer(const Scenario& scenario, uint64_t seed, size_t wanted, const LieMaker& lie_maker)
-      : scenario_(scenario), seed_(seed), wanted_(wanted), lie_maker_(lie_maker) {}
+  Explorer(const Scenario& scenario, uint64_t seed, size_t wanted, const DiskFault& fault)
+      : scenario_(scenario), seed_(seed), wanted_(wanted), fault_(fault) {}
 
   Exploration Run() {
     for (int i = 0; i < kRecordingsMax && found_.violation.empty(); ++i) {
       // The next one is of the other kind of disk (Recording), and has the second half.
       limit_ = i == 0 ? (wanted_ + 1) / 2 : wanted_;
       if (IsDone()) break;
-      Recording recording(scenario_, seed_ + i, lie_maker_);
+      Recording recording(scenario_, seed_ + i, fault_);
       absl::Status end = recording.CheckEnd();
       if (!end.ok()) {
         found_.violation =
@@ -167,7 +174,8 @@ class Explorer {
     }
   }
 
-  void CheckOne(const Recording& recording, const CrashPoint& point) {
+  void CheckOne(const Recording& recording, const CrashPoint& wanted) {
+    const CrashPoint point = recording.env().Possible(wanted);
     std::unique_ptr<FaultEnv> crashed = recording.Crash(point);
     const uint64_t tree = crashed->Fingerprint();
     const uint64_t promised = recording.promises().CountAt(point.change_count);
@@ -181,7 +189,7 @@ class Explorer {
         StrCat(ToStd(kept.message()), two ? "\n(a second power loss may be in it)" : "", "\nat ",
                recording.Describe(point));
     const std::string directory = testing::TempDir() + "/h5mirror-crash-" + scenario_.name;
-    if (lie_maker_ == nullptr && SaveTree(*recording.Crash(point), directory).ok()) {
+    if (fault_.is_none() && SaveTree(*recording.Crash(point), directory).ok()) {
       StrAppend(&found_.violation, "\nwhat the power loss left is in ", directory);
     }
   }
@@ -190,19 +198,19 @@ class Explorer {
   const uint64_t seed_;
   const size_t wanted_;
   size_t limit_ = 0;  // of the states that are checked when the present recording is done
-  const LieMaker& lie_maker_;
+  const DiskFault& fault_;
   std::unordered_set<uint64_t> checked_, trees_;
   Exploration found_;
 };
 
 }  // namespace
 
-Recording::Recording(const Scenario& scenario, uint64_t seed, LieMaker lie_maker)
+Recording::Recording(const Scenario& scenario, uint64_t seed, DiskFault fault)
     : scenario_(scenario),
       seed_(seed),
-      lie_maker_(std::move(lie_maker)),
+      fault_(std::move(fault)),
       env_(std::make_unique<FaultEnv>()) {
-  if (lie_maker_ != nullptr) env_->SetLie(lie_maker_());
+  fault_.PlantIn(*env_);
   env_->SetGrowsAhead(seed % 2 == 0);  // as CephFS, or as a local disk
   Player player(*env_, seed, scenario.options, scenario.pace);
   player.Open();
@@ -219,14 +227,14 @@ absl::Status Recording::CheckEnd() {
         StrCat("\"", steps_.back().text, "\" failed: ", played_.ToString()));
   }
   std::unique_ptr<FaultEnv> now = env_->CopyNow();
-  if (lie_maker_ != nullptr) now->SetLie(lie_maker_());
+  fault_.PlantIn(*now);
   Promises promised = promises_.At(env_->change_count());
   return CheckDisk(*now, scenario_.options, seed_, &promised);
 }
 
 std::unique_ptr<FaultEnv> Recording::Crash(const CrashPoint& point) const {
   std::unique_ptr<FaultEnv> crashed = env_->Crash(point);
-  if (lie_maker_ != nullptr) crashed->SetLie(lie_maker_());
+  fault_.PlantIn(*crashed);
   return crashed;
 }
 
@@ -278,14 +286,14 @@ std::string Recording::Describe(const CrashPoint& point) const {
 }
 
 Exploration Explore(const Scenario& scenario, uint64_t seed, size_t state_count,
-                    const LieMaker& lie_maker) {
-  return Explorer(scenario, seed, state_count, lie_maker).Run();
+                    const DiskFault& fault) {
+  return Explorer(scenario, seed, state_count, fault).Run();
 }
 
 Exploration ExploreRot(const Scenario& scenario, uint64_t seed, size_t flip_count,
-                       const LieMaker& lie_maker) {
+                       const DiskFault& fault) {
   Exploration found;
-  const Recording recording(scenario, seed, lie_maker);
+  const Recording recording(scenario, seed, fault);
   std::mt19937_64 random(seed);
   while (found.check_count < flip_count) {
     CrashPoint point;

@@ -19,11 +19,22 @@ namespace h5mirror::store {
 // A lie of the disk, made anew for each disk: it may remember what it saw.
 using LieMaker = std::function<FaultEnv::Lie()>;
 
+// What is wrong with the disk below the store; unless given nothing.
+struct DiskFault {
+  LieMaker lie_maker;
+  bool lies_about_names = false;  // FaultEnv::SetLiesAboutNames()
+
+  bool is_none() const { return lie_maker == nullptr && !lies_about_names; }
+  void PlantIn(FaultEnv& env) const {
+    if (lie_maker != nullptr) env.SetLie(lie_maker());
+    env.SetLiesAboutNames(lies_about_names);
+  }
+};
+
 // One scenario, played. Thread-compatible.
 class Recording {
  public:
-  // `lie_maker` null: the disk is honest.
-  Recording(const Scenario& scenario, uint64_t seed, LieMaker lie_maker);
+  Recording(const Scenario& scenario, uint64_t seed, DiskFault fault = {});
 
   // Why the scenario could not be played to its end, or what a crash of the program alone lost.
   absl::Status CheckEnd();
@@ -42,7 +53,7 @@ class Recording {
  private:
   const Scenario& scenario_;
   const uint64_t seed_;
-  const LieMaker lie_maker_;
+  const DiskFault fault_;
   std::unique_ptr<FaultEnv> env_;
   Promises promises_;
   std::vector<Player::Step> steps_;
@@ -61,14 +72,14 @@ struct Exploration {
 // Checks `state_count` states of recordings of `scenario`, the first made with `seed`, all over the
 // record; fewer where there are no more.
 Exploration Explore(const Scenario& scenario, uint64_t seed, size_t state_count,
-                    const LieMaker& lie_maker = nullptr);
+                    const DiskFault& fault = {});
 
 // The same for disks that rot: flips one bit after the other, each on a copy of its own, in the
 // heads, pre-images and sums that the scenario leaves, and in stages as a power loss leaves them.
 // Bytes may get lost by it, never pass for others. (What was written directly and is not applied
 // yet has no sum; the index has none at all.)
 Exploration ExploreRot(const Scenario& scenario, uint64_t seed, size_t flip_count,
-                       const LieMaker& lie_maker = nullptr);
+                       const DiskFault& fault = {});
 
 // Of H5M_CRASH_REPLAY, as Describe() prints it: scenario, seed and point.
 struct Replay {

@@ -23,7 +23,8 @@ TEST_P(PlantedFaultTest, IsFoundWithinTheDefaultNumberOfStates) {
   ASSERT_NE(fault, nullptr);
   size_t checked = 0;
   for (const char* scenario : {fault->scenario, "any_life"}) {
-    Exploration found = Explore(*FindScenario(scenario), FirstSeed(), kShare, fault->lie_maker);
+    Exploration found = Explore(*FindScenario(scenario), FirstSeed(), kShare,
+                                {fault->lie_maker, fault->lies_about_names});
     checked += found.state_count;
     if (found.violation.empty()) continue;
     std::printf("found in %s, in state %zu: %s\n", scenario, checked, found.violation.c_str());

@@ -16,6 +16,7 @@ struct PlantedFault {
   LieMaker lie_maker;
   // Where to look first.
   const char* scenario;
+  bool lies_about_names = false;
 };
 
 const std::vector<PlantedFault>& AllPlantedFaults();
