@@ -1,10 +1,7 @@
 #include "cli/verbs/scratch_check.h"
 
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#include <cerrno>
 
 #include <filesystem>
 
@@ -16,6 +13,7 @@
 #include "cli/exec/exec_environment.h"
 #include "cli/output/progress.h"
 #include "cli/output/text.h"
+#include "cli/verbs/own_directory.h"
 #include "sync/compare.h"
 #include "sync/local_file.h"
 
@@ -29,40 +27,48 @@ std::string FromEnvironment(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// A directory of this user in one for all, where another user may have been there first: a link
-// there could lead to any file of ours.
-absl::StatusOr<fs::path> OwnTemporaryDirectory() {
-  const std::string around = FromEnvironment("TMPDIR");
-  const fs::path path = fs::path(around.empty() ? "/tmp" : around) / StrCat("h5mirror-", geteuid());
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-    return ErrnoToStatus(errno, StrCat("make ", path.string()));
-  }
-  struct stat made {};
-  if (lstat(path.c_str(), &made) != 0) return ErrnoToStatus(errno, StrCat("stat ", path.string()));
-  const bool is_ours =
-      S_ISDIR(made.st_mode) && made.st_uid == geteuid() && (made.st_mode & 022) == 0;
-  if (is_ours) return path;
-  return absl::FailedPreconditionError(
-      StrCat(path.string(),
-             " is not a directory that you alone can write: set HOME or "
-             "XDG_CACHE_HOME to one, or take --no-scratch"));
-}
-
-absl::StatusOr<fs::path> CacheDirectory() {
+// The directory for caches of this user, or for temporary files of all.
+fs::path CacheDirectory() {
   const std::string cache = FromEnvironment("XDG_CACHE_HOME");
-  if (!cache.empty()) return fs::path(cache);
+  if (!cache.empty()) return cache;
   const std::string home = FromEnvironment("HOME");
   if (!home.empty()) return fs::path(home) / ".cache";
-  return OwnTemporaryDirectory();
+  return {};
 }
 
-absl::StatusOr<fs::path> ScratchPath() {
-  H5M_ASSIGN_OR_RETURN(const fs::path base, CacheDirectory());
-  const fs::path directory = base / "h5mirror" / "doctor";
+absl::StatusOr<fs::path> MakeCache() {
+  const fs::path cache = CacheDirectory();
+  if (cache.empty()) {
+    const std::string around = FromEnvironment("TMPDIR");
+    const fs::path own =
+        fs::path(around.empty() ? "/tmp" : around) / StrCat("h5mirror-", geteuid());
+    H5M_RETURN_IF_ERROR(MakeOwnDirectory(own));
+    return own;
+  }
   std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) return ErrnoToStatus(error.value(), StrCat("make ", directory.string()));
-  return directory / "scratch.h5";
+  fs::create_directories(cache, error);
+  if (error) return ErrnoToStatus(error.value(), StrCat("make ", cache.string()));
+  H5M_RETURN_IF_ERROR(CheckKeepsFiles(cache));
+  return cache;
+}
+
+absl::StatusOr<fs::path> MakeScratchPlace() {
+  H5M_ASSIGN_OR_RETURN(const fs::path cache, MakeCache());
+  const fs::path own = cache / "h5mirror";
+  H5M_RETURN_IF_ERROR(MakeOwnDirectory(own));
+  H5M_RETURN_IF_ERROR(MakeOwnDirectory(own / "doctor"));
+  const fs::path scratch = own / "doctor" / "scratch.h5";
+  H5M_RETURN_IF_ERROR(CheckOwnFile(scratch));
+  return scratch;
+}
+
+// Where all may write, as in /tmp, another user may have been there first.
+absl::StatusOr<fs::path> ScratchPath() {
+  absl::StatusOr<fs::path> path = MakeScratchPlace();
+  if (!absl::IsFailedPrecondition(path.status())) return path;
+  return absl::FailedPreconditionError(
+      StrCat(path.status().message(),
+             ". Remove it, set XDG_CACHE_HOME to a directory of yours, or take --no-scratch"));
 }
 
 std::string ScratchName() {

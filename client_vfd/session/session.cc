@@ -273,9 +273,12 @@ void Session::GoBehind(const std::string& why, bool quiet) {
   const Audience most = quiet ? Audience::kProgram : Audience::kUser;
   const Audience heard = standing_.GoBehind(detail, most, host_.Now());
   if (heard == Audience::kNobody) return;
+  // A new token is looked for.
+  const bool stays = link_.is_refused() && !waits_for_token_;
   Notify("behind",
-         absl::StrCat(detail, "; the program goes on locally. Unless it catches up by itself: ",
-                      "h5mirror resync ", config_.real_path),
+         absl::StrCat(detail, "; the program goes on locally. ",
+                      stays ? "Once the cause is mended" : "Unless it catches up by itself",
+                      ": h5mirror resync ", config_.real_path),
          heard == Audience::kUser);
 }
 

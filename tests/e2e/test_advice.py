@@ -174,32 +174,35 @@ def test_doctor_sees_an_installation_without_the_connector(bare_site):
     assert "WARN" in result.out and result.code == 0, result.describe()
 
 
-def doctor_without_a_home(site, temporary):
+def doctor_with_cache_in(site, **directories):
+    """HOME, XDG_CACHE_HOME and TMPDIR are those that are named, or none."""
     env = {key: value for key, value in hdf5.plain_env().items() if key not in ("HOME", "XDG_CACHE_HOME")}
+    env |= {key: str(value) for key, value in directories.items()}
     return run([paths.BIN / "h5mirror", "--server", site.address, "doctor", "--libhdf5", paths.HDF5 / "lib" / "libhdf5.so"], site.logs,
-               env={**env, "TMPDIR": str(temporary)}, timeout=120)
+               env=env, timeout=120)
 
 
-def test_doctor_without_a_home_writes_through_no_link_of_another_user(site, tmp_path):
-    """Where all may write, another user may have made the directory first."""
-    temporary, victim = tmp_path / "tmp", tmp_path / "victim"
+@pytest.mark.parametrize("key, below", [("HOME", ".cache"), ("XDG_CACHE_HOME", "."), ("TMPDIR", f"h5mirror-{os.geteuid()}")])
+def test_doctor_writes_through_no_link_that_was_there_first(site, tmp_path, key, below):
+    """Where all may write, another user may have made the directories."""
+    around, victim = tmp_path / "around", tmp_path / "victim"
     victim.write_text("precious")
-    planted = temporary / f"h5mirror-{os.geteuid()}" / "h5mirror" / "doctor"
+    planted = around / below / "h5mirror" / "doctor"
     planted.mkdir(parents=True)
     (planted / "scratch.h5").symlink_to(victim)
-    planted.parents[1].chmod(0o777)
-    said = doctor_without_a_home(site, temporary).said
-    assert victim.read_text() == "precious"
-    assert "is not a directory that you alone can write" in said and "--no-scratch" in said, said
+    said = doctor_with_cache_in(site, **{key: around}).said
+    assert victim.read_bytes() == b"precious"
+    assert "scratch.h5 is no plain file of yours" in said and "Remove it" in said and "--no-scratch" in said, said
 
 
 def test_doctor_without_a_home_has_a_directory_of_its_own(site, tmp_path):
-    temporary = tmp_path / "tmp"
-    temporary.mkdir()
-    for _ in range(2):  # The second time it is there.
-        said = doctor_without_a_home(site, temporary).said
-        assert "is not a directory" not in said and "scratch" in said, said
-    assert (temporary / f"h5mirror-{os.geteuid()}").stat().st_mode & 0o777 == 0o700
+    """Also where a former program made it under a umask of 002."""
+    for _ in range(2):
+        said = doctor_with_cache_in(site, TMPDIR=tmp_path).said
+        assert "Remove it" not in said and "scratch" in said, said
+        own = tmp_path / f"h5mirror-{os.geteuid()}"
+        assert own.stat().st_mode & 0o022 == 0
+        own.chmod(0o775)
 
 
 @pytest.mark.site(options={"http_listen": "127.0.0.1:0"})

@@ -89,6 +89,7 @@ def test_symlink_out_of_the_root_is_refused(site, link):
     result = site.run(site.script(OPEN_SCRIPT.replace("x.h5", "sub/x.h5")))
     result.ok()  # The program goes on locally.
     assert "sub/x.h5" in result.err, f"one line says why it is not mirrored:\n{result.describe()}"
+    assert "Once the cause is mended: h5mirror resync" in result.err, result.describe()
     hdf5.assert_opens(site.local("sub/x.h5"))
     assert {p: p.is_file() and p.read_bytes() for p in outside.rglob("*")} == before
     with Wire(site) as wire:
