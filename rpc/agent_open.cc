@@ -17,8 +17,9 @@ absl::Status Nonsense() {
 }  // namespace
 
 std::string EncodeOpenAnswer(const v1::Snapshot* snapshot, size_t descriptor_count) {
-  const std::string bytes = snapshot == nullptr ? "" : snapshot->SerializeAsString();
   AgentOpenAnswer answer{};
+  std::string bytes = snapshot == nullptr ? "" : snapshot->SerializeAsString();
+  if (bytes.size() > kOpenAnswerBytesMax - sizeof(answer)) bytes.clear();
   std::memcpy(answer.magic, kOpenAnswerMagic, sizeof(answer.magic));
   answer.descriptor_count = static_cast<uint32_t>(descriptor_count);
   answer.snapshot_bytes = static_cast<uint32_t>(bytes.size());

@@ -40,7 +40,8 @@ static_assert(sizeof(AgentOpenAnswer) == 16);
 inline constexpr char kOpenAnswerMagic[9] = "H5MOPN01";
 inline constexpr size_t kOpenAnswerBytesMax = 4096;
 
-// `snapshot` is null where the agent does not open it.
+// `snapshot` is null where the agent does not open it. One that is too long for an answer is as
+// null.
 std::string EncodeOpenAnswer(const v1::Snapshot* snapshot, size_t descriptor_count);
 
 }  // namespace h5mirror::rpc
