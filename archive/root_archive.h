@@ -112,8 +112,6 @@ class RootArchive final : public store::ObjectStore {
   void ForgetChanges() { line_->watch().ForgetChanges(); }
 
   std::string Describe() const override;
-  // Names of a part are given once: another server, which lost the root, may still delete one.
-  bool MayHaveLateCalls() const override { return !settings_.part.empty(); }
   absl::Status Put(std::string_view name, store::ObjectSource& source,
                    absl::Duration timeout) override;
   absl::Status Get(std::string_view name, uint64_t offset, absl::Span<char> out,
