@@ -155,11 +155,11 @@ TEST_F(ArchivePartsTest, APartIsOpenedWithoutTheFileOfCredentials) {
   std::ofstream(keys) << "[default]\naws_access_key_id = A\naws_secret_access_key = S\n";
   std::filesystem::permissions(keys, std::filesystem::perms::owner_read);
   const auto opened = RootArchive::Open(
-      Env::Posix(), {.url = "s3://b/p?endpoint=http://127.0.0.1:1&credentials=" + keys});
+      Env::Posix(), {.url = "s3://bucket/p?endpoint=http://127.0.0.1:1&credentials=" + keys});
   ASSERT_TRUE(opened.ok()) << opened.status();
   std::filesystem::remove(keys);
   const auto part = OpenPart(**opened, "cells/lab", &kept_["lab"]);
-  EXPECT_EQ(part->Describe(), "s3://b/p/cells/lab");
+  EXPECT_EQ(part->Describe(), "s3://bucket/p/cells/lab");
 }
 
 TEST_F(ArchivePartsTest, ARootDoesNotGetIntoTheArchiveOfACluster) {
