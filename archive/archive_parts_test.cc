@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -126,6 +127,68 @@ TEST_F(ArchivePartsTest, OnePartThatIsAnothersLeavesTheOthersWell) {
   EXPECT_FALSE(all_->IsAway());
   std::filesystem::remove(directory_ + "/arc/cells/one/root");
   EXPECT_TRUE(PutText(*fault, "files/b", "text").ok());
+  EXPECT_THAT(all_->Standing().error, IsEmpty());
+}
+
+TEST_F(ArchivePartsTest, APartThatFailsLeavesTheOthersWell) {
+  const auto one = Serve("cells/one", &kept_["one"]);
+  auto failing = all_->OpenFailingPart({.url = "", .part = "cells/two"},
+                                       absl::FailedPreconditionError("no id"));
+  ASSERT_TRUE(failing.ok()) << failing.status();
+  (*failing)->SetGuard([this] { return guard_; });
+  for (const absl::Status& failed :
+       {PutText(**failing, "files/a", "text"), GetText(**failing, "files/a").status(),
+        (*failing)->Delete("files/a", kTestTimeout)}) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(failed)) << failed;
+    EXPECT_THAT(std::string(failed.message()), HasSubstr("/arc/cells/two: no id"));
+  }
+  EXPECT_THAT(all_->Standing().error, HasSubstr("no id"));
+  EXPECT_FALSE(all_->IsAway());
+  EXPECT_TRUE(PutText(*one, "files/a", "text").ok());
+  failing->reset();
+  EXPECT_THAT(all_->Standing().error, IsEmpty());
+}
+
+// Else a takeover would depend on a file that has nothing to do with the root.
+TEST_F(ArchivePartsTest, APartIsOpenedWithoutTheFileOfCredentials) {
+  const std::string keys = directory_ + "/keys";
+  std::ofstream(keys) << "[default]\naws_access_key_id = A\naws_secret_access_key = S\n";
+  std::filesystem::permissions(keys, std::filesystem::perms::owner_read);
+  const auto opened = RootArchive::Open(
+      Env::Posix(), {.url = "s3://bucket/p?endpoint=http://127.0.0.1:1&credentials=" + keys});
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  std::filesystem::remove(keys);
+  const auto part = OpenPart(**opened, "cells/lab", &kept_["lab"]);
+  EXPECT_EQ(part->Describe(), "s3://bucket/p/cells/lab");
+}
+
+TEST_F(ArchivePartsTest, ARootDoesNotGetIntoTheArchiveOfACluster) {
+  const auto part = Serve("cells/lab", &kept_["lab"]);
+  std::string kept;
+  const auto root = RootArchive::Open(Env::Posix(), {.url = "dir:" + directory_ + "/arc",
+                                                     .keep_owner =
+                                                         [&kept](const std::string& owner) {
+                                                           kept = owner;
+                                                           return absl::OkStatus();
+                                                         },
+                                                     .owner_place = "archive"});
+  ASSERT_TRUE(root.ok()) << root.status();
+  const RootArchive::BackgroundWork claims;
+  const absl::Status refused = PutText(**root, "files/a", "text");
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("archive of a cluster"));
+  EXPECT_THAT(kept, IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/arc/root"));
+}
+
+TEST_F(ArchivePartsTest, ARootBesideTheCellsIsAFaultUntilItIsGone) {
+  const auto part = Serve("cells/lab", &kept_["lab"]);
+  all_->NoteTopOwner(true);
+  EXPECT_THAT(all_->Standing().error, HasSubstr("a root that is no cell"));
+  EXPECT_TRUE(PutText(*part, "files/a", "text").ok());
+  part->NoteTopOwner(false);
+  EXPECT_THAT(all_->Standing().error, HasSubstr("a root that is no cell"));
+  all_->NoteTopOwner(false);
   EXPECT_THAT(all_->Standing().error, IsEmpty());
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "archive/root_archive.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -89,7 +90,9 @@ absl::Status DirectoryStore::PutFile(const std::string& path, store::ObjectSourc
   H5M_RETURN_IF_ERROR(MakeDirectories(path));
   H5M_ASSIGN_OR_RETURN(const bool is_there, tree_->Exists(path));
   if (is_there) {
-    H5M_RETURN_IF_ERROR(Settle(path));
+    // The owner of an archive is looked for by others at any moment, which must not miss it.
+    const bool keeps_name = path.substr(path.rfind('/') + 1) == RootArchive::kOwnerObject;
+    H5M_RETURN_IF_ERROR(Settle(path, keeps_name));
     return absl::AlreadyExistsError("there is one already");
   }
   const std::string fresh = StrCat(path, kNew);
@@ -111,11 +114,12 @@ absl::Status DirectoryStore::PutFile(const std::string& path, store::ObjectSourc
 }
 
 // Its name may never have been synced, or in vain: it gets the name anew.
-absl::Status DirectoryStore::Settle(const std::string& path) {
+absl::Status DirectoryStore::Settle(const std::string& path, bool keeps_name) {
   {
     H5M_ASSIGN_OR_RETURN(const auto file, tree_->Open(path, OpenKind::kWrite, 0));
     H5M_RETURN_IF_ERROR(file->Sync());
   }
+  if (keeps_name) return tree_->SyncDirectory(ParentOf(path));
   const std::string fresh = StrCat(path, kNew);
   H5M_RETURN_IF_ERROR(tree_->Rename(path, fresh));
   H5M_RETURN_IF_ERROR(tree_->Rename(fresh, path));

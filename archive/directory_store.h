@@ -52,7 +52,7 @@ class DirectoryStore final : public store::ObjectStore {
   absl::Status In(const absl::Status& status, std::string_view call, std::string_view name) const;
   absl::Status PutFile(const std::string& path, store::ObjectSource& source);
   // Makes an object durable that is there, whatever stopped the call that put it.
-  absl::Status Settle(const std::string& path);
+  absl::Status Settle(const std::string& path, bool keeps_name);
   // Makes the directories above `path` durable, each once.
   absl::Status MakeDirectories(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
   void ForgetDirectories() ABSL_LOCKS_EXCLUDED(mutex_);

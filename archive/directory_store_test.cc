@@ -72,6 +72,17 @@ TEST(DirectoryStoreTest, AnObjectThatIsFoundInItsPlaceIsDurable) {
   }
 }
 
+// Another one, which claims it late, must not take the name away for a moment.
+TEST(DirectoryStoreTest, TheOwnerOfAnArchiveKeepsItsName) {
+  FaultEnv env;
+  const auto store = StoreOn(env);
+  ASSERT_TRUE(PutText(*store, "root", "owner").ok());
+  // What a rename aside would run into.
+  ASSERT_TRUE((*env.OpenTree("/"))->MakeDirectory("arc/root.new", 0700).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(PutText(*store, "root", "other")));
+  EXPECT_EQ(GetText(*store, "root").value_or("lost"), "owner");
+}
+
 TEST(DirectoryStoreTest, ADeletionThatWasAckedStays) {
   FaultEnv env;
   auto store = StoreOn(env);

@@ -59,31 +59,44 @@ class OwnerSource final : public store::ObjectSource {
 thread_local int RootArchive::BackgroundWork::depth = 0;
 thread_local int RootArchive::NoCalls::depth = 0;
 
-absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::Open(Env& env, Settings settings) {
-  auto line = std::make_shared<ArchiveLine>(settings.background_rate, settings.limits);
-  return OpenOn(env, std::move(settings), std::move(line));
-}
-
-absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::OpenPart(Settings settings) const {
-  settings.url = settings_.url;
-  return OpenOn(env_, std::move(settings), line_);
-}
-
-absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::OpenOn(
-    Env& env, Settings settings, std::shared_ptr<ArchiveLine> line) {
-  H5M_ASSIGN_OR_RETURN(ArchiveUrl url, ParseArchiveUrl(settings.url));
-  if (!settings.owner.empty() && !IsId(IdOf(settings.owner))) {
-    return absl::FailedPreconditionError(StrCat(
-        settings.owner_place, ": it should have the ", kIdDigits,
-        " hex digits of the root's archive, as the object \"", kOwnerObject, "\" of that has"));
-  }
+absl::Status RootArchive::CheckSettings(const Settings& settings) {
   if (!settings.part.empty()) H5M_RETURN_IF_ERROR(store::CheckObjectName(settings.part));
+  if (settings.owner.empty() || IsId(IdOf(settings.owner))) return absl::OkStatus();
+  return absl::FailedPreconditionError(StrCat(
+      settings.owner_place, ": it should have the ", kIdDigits,
+      " hex digits of the root's archive, as the object \"", kOwnerObject, "\" of that has"));
+}
+
+absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::Open(Env& env, Settings settings) {
+  H5M_ASSIGN_OR_RETURN(ArchiveUrl url, ParseArchiveUrl(settings.url));
+  H5M_RETURN_IF_ERROR(CheckSettings(settings));
   url.s3.prefix = PartOf(url.s3.prefix, settings.part);
+  auto line = std::make_shared<ArchiveLine>(settings.background_rate, settings.limits);
   std::unique_ptr<RootArchive> archive(
       new RootArchive(env, std::move(settings), std::move(url), std::move(line)));
   if (!archive->url_.directory.empty()) return archive;
   H5M_ASSIGN_OR_RETURN(archive->service_, S3Store::Open(archive->url_.s3, RetryPolicy(),
                                                         RetryClock::Steady(), &archive->stopped_));
+  return archive;
+}
+
+absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::OpenPart(Settings settings) const {
+  H5M_RETURN_IF_ERROR(CheckSettings(settings));
+  settings.url = settings_.url;
+  std::unique_ptr<RootArchive> archive(new RootArchive(env_, std::move(settings), url_, line_));
+  if (service_ != nullptr) {
+    archive->service_ = service_->Below(archive->settings_.part, &archive->stopped_);
+  }
+  return archive;
+}
+
+absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::OpenFailingPart(
+    Settings settings, absl::Status failure) const {
+  settings.owner.clear();  // It may be what fails.
+  H5M_ASSIGN_OR_RETURN(auto archive, OpenPart(std::move(settings)));
+  archive->failure_ = archive->Named(failure);
+  line_->SetFault(archive->settings_.part, archive->failure_);
+  archive->has_fault_ = true;
   return archive;
 }
 
@@ -108,6 +121,7 @@ void RootArchive::SetGuard(Guard guard) {
 }
 
 absl::Status RootArchive::MayChange() {
+  if (!failure_.ok()) return failure_;
   if (settings_.part.empty()) return absl::OkStatus();
   Guard guard;
   {
@@ -228,6 +242,7 @@ absl::Status RootArchive::Claim(store::ObjectStore& opened, const std::string& o
   auto found = ReadArchiveOwner(opened, timeout);
   std::string id = owner.empty() ? HexOf(RandomBytes16()) : IdOf(owner);
   if (absl::IsNotFound(found.status())) {
+    if (settings_.part.empty()) H5M_RETURN_IF_ERROR(CheckHasNoParts(opened, timeout));
     H5M_RETURN_IF_ERROR(Keep(StrCat(id, kClaiming)));
     H5M_RETURN_IF_ERROR(MayChange());
     OwnerSource source(id);
@@ -240,6 +255,27 @@ absl::Status RootArchive::Claim(store::ObjectStore& opened, const std::string& o
   return Keep(id);
 }
 
+absl::Status RootArchive::CheckHasNoParts(store::ObjectStore& opened, absl::Duration timeout) {
+  H5M_ASSIGN_OR_RETURN(const store::ObjectPage page, opened.List(kParts, "", 1, timeout));
+  if (page.objects.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      StrCat(Describe(), " is the archive of a cluster, as it has ", page.objects.front().name,
+             ": give this root a directory or a prefix of its own"));
+}
+
+void RootArchive::NoteTopOwner(bool is_there) {
+  if (settings_.keep_owner != nullptr || !settings_.part.empty()) return;
+  if (is_there) {
+    line_->SetFault("", absl::FailedPreconditionError(StrCat(
+                            Describe(), " has the object \"", kOwnerObject,
+                            "\" of a root that is no cell: give that root, or this cluster, a "
+                            "directory or a prefix of its own")));
+    has_fault_ = true;
+  } else if (has_fault_.exchange(false)) {
+    line_->ClearFault("");
+  }
+}
+
 absl::Status RootArchive::Keep(const std::string& text) {
   H5M_RETURN_IF_ERROR(settings_.keep_owner(text));
   const absl::MutexLock lock(&mutex_);
@@ -248,6 +284,7 @@ absl::Status RootArchive::Keep(const std::string& text) {
 }
 
 absl::Status RootArchive::MayCall() {
+  if (!failure_.ok()) return failure_;
   if (stopped_) return BrokenOff();
   if (NoCalls::is_on()) {
     return Named(absl::UnavailableError("the work that is done now waits for no archive"));

@@ -41,6 +41,8 @@ class RootArchive final : public store::ObjectStore {
  public:
   // The object that says whose the archive is: docs/reference/format.md, "Objects of an archive".
   static constexpr std::string_view kOwnerObject = "root";
+  // What the names of all parts begin with.
+  static constexpr std::string_view kParts = "cells/";
   // A server notices within this time that the archive has got another owner.
   static constexpr absl::Duration kOwnerCheckEvery = absl::Seconds(30);
 
@@ -68,8 +70,14 @@ class RootArchive final : public store::ObjectStore {
 
   // A part of this archive with an owner of its own, `settings.part`; `url`, rate and limits are
   // those of this one, with which it shares pace, places of readers, and silence. It changes
-  // nothing before SetGuard(). May outlive this. Errors: as Open().
+  // nothing before SetGuard(). May outlive this. Reads no credentials, but has those of this one,
+  // so that a cell can be opened whatever became of their file. Errors: as ParseArchiveUrl(), and
+  // kFailedPrecondition where `settings.owner` is none.
   absl::StatusOr<std::unique_ptr<RootArchive>> OpenPart(Settings settings) const;
+  // A part of which each call fails with `failure`; the standing tells of it. So a root is served
+  // without its archive rather than not at all. Errors: as OpenPart().
+  absl::StatusOr<std::unique_ptr<RootArchive>> OpenFailingPart(Settings settings,
+                                                               absl::Status failure) const;
   // Asked before each put and delete. OK: the root is still this server's, and what its index said
   // before is durable. May wait.
   using Guard = std::function<absl::Status()>;
@@ -108,12 +116,13 @@ class RootArchive final : public store::ObjectStore {
   // As ArchiveLine::Standing() and IsAway().
   ArchiveStanding Standing() { return line_->Standing(); }
   bool IsAway() { return line_->IsAway(); }
+  // Of the archive of a cluster: whether a root that is no cell owns all of it. That is a fault,
+  // until it is not so.
+  void NoteTopOwner(bool is_there);
   // As CallWatch::ForgetChanges().
   void ForgetChanges() { line_->watch().ForgetChanges(); }
 
   std::string Describe() const override;
-  // Names of a part are given once: another server, which lost the root, may still delete one.
-  bool MayHaveLateCalls() const override { return !settings_.part.empty(); }
   absl::Status Put(std::string_view name, store::ObjectSource& source,
                    absl::Duration timeout) override;
   absl::Status Get(std::string_view name, uint64_t offset, absl::Span<char> out,
@@ -124,8 +133,7 @@ class RootArchive final : public store::ObjectStore {
   absl::Status Delete(std::string_view name, absl::Duration timeout) override;
 
  private:
-  static absl::StatusOr<std::unique_ptr<RootArchive>> OpenOn(Env& env, Settings settings,
-                                                             std::shared_ptr<ArchiveLine> line);
+  static absl::Status CheckSettings(const Settings& settings);
   RootArchive(Env& env, Settings settings, ArchiveUrl url, std::shared_ptr<ArchiveLine> line);
 
   using Kind = CallWatch::Kind;
@@ -146,6 +154,8 @@ class RootArchive final : public store::ObjectStore {
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Claim(store::ObjectStore& opened, const std::string& owner, absl::Duration timeout)
       ABSL_LOCKS_EXCLUDED(mutex_);
+  // A cluster has the archive already.
+  absl::Status CheckHasNoParts(store::ObjectStore& opened, absl::Duration timeout);
   absl::Status Keep(const std::string& text) ABSL_LOCKS_EXCLUDED(mutex_);
   std::string owner() const ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status OthersArchive() const;
@@ -157,8 +167,8 @@ class RootArchive final : public store::ObjectStore {
   const ArchiveUrl url_;
   const std::shared_ptr<ArchiveLine> line_;
   // Of S3. A directory is opened for each call: it may have been mounted anew.
-  std::shared_ptr<store::ObjectStore> service_;  // set by OpenOn() alone
-  std::atomic<bool> stopped_{false};             // set by `line_`
+  std::shared_ptr<S3Store> service_;  // set by Open() and OpenPart() alone
+  std::atomic<bool> stopped_{false};  // set by `line_`
   std::atomic<bool> has_fault_{false};
   // When the service's owner was last seen, by the steady clock: it may get another one. Long ago:
   // never.
@@ -166,6 +176,7 @@ class RootArchive final : public store::ObjectStore {
   mutable absl::Mutex mutex_;
   std::string owner_ ABSL_GUARDED_BY(mutex_);  // as Settings::owner
   Guard guard_ ABSL_GUARDED_BY(mutex_);
+  absl::Status failure_;  // of a failing part; set by OpenFailingPart() alone
 };
 
 }  // namespace h5mirror::archive

@@ -109,6 +109,13 @@ S3Store::S3Store(S3Settings settings, RetryPolicy policy, RetryClock clock,
       cancel_(cancel),
       credentials_(std::move(credentials)) {}
 
+std::unique_ptr<S3Store> S3Store::Below(std::string_view part, const std::atomic<bool>* cancel) {
+  S3Settings settings = settings_;
+  settings.prefix = KeyOf(part);
+  return std::unique_ptr<S3Store>(
+      new S3Store(std::move(settings), policy_, clock_, credentials(), cancel));
+}
+
 std::string S3Store::Describe() const {
   return StrCat("s3://", settings_.bucket, settings_.prefix.empty() ? "" : "/", settings_.prefix);
 }

@@ -42,6 +42,11 @@ class S3Store final : public store::ObjectStore {
                                                        RetryClock clock = RetryClock::Steady(),
                                                        const std::atomic<bool>* cancel = nullptr);
 
+  // Another part of the same bucket, below this one's prefix, with the credentials that this one
+  // has now: it reads no file. `cancel` as above. May outlive this.
+  std::unique_ptr<S3Store> Below(std::string_view part, const std::atomic<bool>* cancel)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+
   std::string Describe() const override;
   absl::Status Put(std::string_view name, store::ObjectSource& source,
                    absl::Duration timeout) override;

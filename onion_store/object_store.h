@@ -82,10 +82,6 @@ class ObjectStore {
 
   // OK, too, where there is no such object.
   virtual absl::Status Delete(std::string_view name, absl::Duration timeout) = 0;
-
-  // True: a server that had the files before this one may still be making calls. So a name that it
-  // gave is given up, and never put again.
-  virtual bool MayHaveLateCalls() const { return false; }
 };
 
 inline constexpr size_t kObjectNameBytesMax = 512;

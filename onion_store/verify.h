@@ -33,6 +33,8 @@ struct VerifyProgress {
   std::vector<Damage> found;  // since the last step
   uint64_t checked_bytes = 0;
   uint64_t total_bytes = 0;  // about: the file may be written meanwhile
+  // Why the file's copy in the archive was not looked at; empty: it was, or there is none.
+  std::string left;
   bool done = false;
 };
 

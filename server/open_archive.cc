@@ -9,13 +9,14 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "cluster/records.h"
 #include "server/state/root_hint.h"
+#include "spdlog/spdlog.h"
 
 namespace h5mirror::server {
 namespace {
 
 constexpr char kOwnerFile[] = ".h5mirror/archive";
-constexpr char kOwnerDirectory[] = ".h5mirror";
 constexpr size_t kOwnerBytesMax = 64;
 // The part of a cell that is all of the root. No other name becomes this: two digits follow a '_'.
 constexpr std::string_view kWholeRoot = "_";
@@ -26,13 +27,7 @@ constexpr size_t kPartBytesMax = 200;
 
 // Unlike a hint it must not be lost: without it the archive would count as another root's.
 absl::Status KeepArchive(Env& env, const std::filesystem::path& root, const std::string& owner) {
-  const std::string fresh = StrCat(kOwnerFile, ".new");
-  H5M_ASSIGN_OR_RETURN(const auto tree, env.OpenTree(root));
-  H5M_ASSIGN_OR_RETURN(const auto file, tree->Open(fresh, OpenKind::kCreateFresh, 0600));
-  H5M_RETURN_IF_ERROR(WriteAt(*file, 0, StrCat(owner, "\n")));
-  H5M_RETURN_IF_ERROR(file->Sync());
-  H5M_RETURN_IF_ERROR(tree->Rename(fresh, kOwnerFile));
-  return tree->SyncDirectory(kOwnerDirectory);
+  return KeepRootFile(env, root, kOwnerFile, StrCat(owner, "\n"));
 }
 
 absl::StatusOr<std::string> KeptArchive(Env& env, const std::filesystem::path& root) {
@@ -87,9 +82,18 @@ absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenCellArchive(
     const std::filesystem::path& root) {
   archive::RootArchive::Settings settings;
   settings.part = PartOfCell(cell);
-  H5M_RETURN_IF_ERROR(SetOwner(root_env, root, &settings));
-  H5M_ASSIGN_OR_RETURN(auto opened, of_server.OpenPart(std::move(settings)));
-  return std::shared_ptr<archive::RootArchive>(std::move(opened));
+  absl::Status failed = SetOwner(root_env, root, &settings);
+  if (failed.ok()) {
+    auto opened = of_server.OpenPart(settings);
+    if (opened.ok()) return std::shared_ptr<archive::RootArchive>(*std::move(opened));
+    failed = opened.status();
+  }
+  spdlog::error("archive: the cell \"{}\" is served without its part: {}", cell,
+                ToStd(failed.message()));
+  H5M_ASSIGN_OR_RETURN(auto without,
+                       of_server.OpenFailingPart(std::move(settings),
+                                                 absl::FailedPreconditionError(failed.message())));
+  return std::shared_ptr<archive::RootArchive>(std::move(without));
 }
 
 // One component, so that no cell's objects lie among those of another one.
@@ -125,6 +129,7 @@ std::optional<std::string> CellOfObject(std::string_view object) {
     i += 2;
   }
   // Whatever else somebody has put there is no cell's.
+  if (!cluster::CheckCellDirectory(cell).ok()) return std::nullopt;
   if (StrCat(kCellParts, part) != PartOfCell(cell)) return std::nullopt;
   return cell;
 }

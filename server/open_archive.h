@@ -29,8 +29,10 @@ absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenArchive(const Config& 
 // which has a part of it. nullptr: there is none. Errors: as above.
 absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenClusterArchive(const Config& config);
 // The part of a cell, whose root is `root` in `root_env`; that must outlive it. What the cell
-// remembers goes with it from server to server. It changes nothing before it has a guard.
-// Errors: as above.
+// remembers goes with it from server to server. It changes nothing before it has a guard. Where
+// that cannot be read, or is none, the cell is to be served all the same: each call of the part
+// then fails with kFailedPrecondition. Errors: kInvalidArgument: too long a name, see
+// CheckCellNames().
 absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenCellArchive(
     const archive::RootArchive& of_server, const std::string& cell, Env& root_env,
     const std::filesystem::path& root);
@@ -38,9 +40,11 @@ absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenCellArchive(
 // Where the objects of a cell lie in the archive of its cluster: docs/reference/format.md, "Objects
 // of an archive". "lab a" has "cells/lab_20a".
 std::string PartOfCell(std::string_view cell);
-// The inverse, of the name of any object in it; nullopt: it is in none.
+// The inverse, of the name of any object in it; nullopt: it is in none. Whoever can write the
+// archive chooses names: a cell is a relative path without "..", as cluster::CheckCellDirectory()
+// wants it.
 std::optional<std::string> CellOfObject(std::string_view object);
-inline constexpr std::string_view kCellParts = "cells/";
+inline constexpr std::string_view kCellParts = archive::RootArchive::kParts;
 // kInvalidArgument: the name of a cell is too long to be one of an archive.
 absl::Status CheckCellNames(absl::Span<const std::string> cells);
 

@@ -74,9 +74,20 @@ TEST_F(OpenArchiveTest, ACellHasItsPartWhichTheCellRemembers) {
   EXPECT_TRUE(absl::IsFailedPrecondition(claim("other"))) << "the cell has another part";
 }
 
+// Its files are served, and what is wrong with its archive is told.
+TEST_F(OpenArchiveTest, ACellWhoseOwnerIsUnreadableHasAPartThatFails) {
+  const auto of_server = OpenClusterArchive(config_);
+  ASSERT_TRUE(of_server.ok()) << of_server.status();
+  ASSERT_TRUE(KeepArchive(env_, "/", "junk").ok());
+  const auto part = OpenCellArchive(**of_server, "lab", env_, "/");
+  ASSERT_TRUE(part.ok()) << part.status();
+  EXPECT_TRUE(absl::IsFailedPrecondition((*part)->Head("root", absl::Seconds(10)).status()));
+  EXPECT_NE((*of_server)->Standing().error.find("32 hex digits"), std::string::npos);
+}
+
 TEST(CellPartsTest, EachCellHasAPartThatTellsItsName) {
   const std::string cells[] = {"",      "lab", "lab-2",        "a/b", "a_b",
-                               "a.new", "..",  "Mess\xc3\xbc", " _2f"};
+                               "a.new", "...", "Mess\xc3\xbc", " _2f"};
   std::set<std::string> parts;
   for (const std::string& cell : cells) {
     const std::string part = PartOfCell(cell);
@@ -90,6 +101,16 @@ TEST(CellPartsTest, EachCellHasAPartThatTellsItsName) {
                             "cells//x", "cells/a b/x", "cells/a_6c/x"}) {
     EXPECT_EQ(CellOfObject(other), std::nullopt) << other;
   }
+}
+
+// A restore makes a directory of each.
+TEST(CellPartsTest, NoPartLeadsOutOfTheRoot) {
+  for (const char* cell : {"..", ".", "../../etc", "/etc", "a/../../b", "a//b", "a/", "a/.",
+                           ".h5mirror", "a/.h5mirror"}) {
+    EXPECT_EQ(CellOfObject(PartOfCell(cell) + "/root"), std::nullopt) << cell;
+  }
+  EXPECT_EQ(CellOfObject("cells/_2e_2e_2f_2e_2e_2fetc/root"), std::nullopt);
+  EXPECT_EQ(CellOfObject("cells/a_00b/root"), std::nullopt);
 }
 
 TEST(CellPartsTest, ANameThatIsTooLongIsRefused) {

@@ -26,6 +26,7 @@
 #include "nlohmann/json.hpp"
 #include "onion_store/restore_root.h"
 #include "server/open_archive.h"
+#include "server/state/root_hint.h"
 
 namespace h5mirror::server {
 namespace {
@@ -36,12 +37,16 @@ constexpr absl::Duration kCallTimeout = absl::Seconds(60);
 constexpr absl::Duration kTellEvery = absl::Seconds(2);
 // After the former server has noticed, a call of it may be under way.
 constexpr absl::Duration kLastCalls = absl::Seconds(30);
+// In a cell that is whole while others are not ended yet: the archive's id. Then a run that was
+// killed in between is gone on with.
+constexpr char kEndedFile[] = ".h5mirror/restored";
+constexpr size_t kEndedBytesMax = 64;
 
 // What became of a file.
 struct Outcome {
   store::RestorableFile file;
   std::string prefix;  // of its name, for people: "CELL/", or empty
-  std::string state;   // "listed", "restored", "there", "no copy", "damaged", "failed"
+  std::string state;   // "listed", "restored", "there", "no copy", "damaged", "failed", "no root"
   std::string error;
 };
 
@@ -105,8 +110,9 @@ void Print(const RestoreRootRequest& request, const std::vector<Outcome>& outcom
   }
   for (const Outcome& outcome : outcomes) {
     const store::RestorableFile& file = outcome.file;
-    const std::string name =
-        file.name.empty() ? StrCat("file ", outcome.prefix, HexOf(file.file_id)) : NameOf(outcome);
+    std::string name = NameOf(outcome);
+    if (name.empty()) name = StrCat("file ", outcome.prefix, HexOf(file.file_id));
+    if (outcome.state == "no root") name = StrCat("cell ", outcome.prefix);
     std::cout << Printable(name);
     if (file.status.ok()) {
       std::cout << "@" << file.version << "  of " << IsoTime(file.version_time) << "  copied "
@@ -182,13 +188,24 @@ class Part {
     if (owner.ok()) {
       owner_ = *owner;
       begin_id_ = owner_ == kept_ ? "" : owner_;
+      is_ended_ = WasEnded();
       return absl::OkStatus();
     }
-    if (!absl::IsNotFound(owner.status())) return owner.status();
-    if (!kept_.empty()) return absl::OkStatus();  // A crash while it was taken over.
-    return absl::NotFoundError(StrCat(archive_.Describe(),
-                                      " is no archive of a root: it lacks the ", "object \"",
-                                      archive::RootArchive::kOwnerObject, "\""));
+    if (absl::IsNotFound(owner.status()) && !kept_.empty()) {
+      return absl::OkStatus();  // A crash while it was taken over.
+    }
+    const absl::Status odd =
+        absl::IsNotFound(owner.status())
+            ? absl::NotFoundError(StrCat(archive_.Describe(),
+                                         " is no archive of a root: it lacks the object \"",
+                                         archive::RootArchive::kOwnerObject, "\""))
+            : owner.status();
+    const bool is_odd = absl::IsNotFound(odd) || absl::IsFailedPrecondition(odd);
+    if (prefix_.empty() || !is_odd) return odd;
+    no_root_ = odd;  // One cell that is odd keeps no other one from coming back.
+    std::cerr << "h5mirrord: the cell " << Printable(prefix_) << ": "
+              << Printable(ToStd(no_root_.message())) << "\n";
+    return absl::OkStatus();
   }
 
   // Makes the root, or goes on with that of an earlier run.
@@ -196,11 +213,18 @@ class Part {
     // The directory of a cell need not be there.
     if (!prefix_.empty()) {
       std::error_code error;
+      // Not DIR itself: without its disk all would come to where that is mounted later.
+      if (!std::filesystem::is_directory(request_.root, error)) {
+        return Fail(absl::NotFoundError(StrCat(request_.root.string(), " is no directory")),
+                    ExitCode::kNoRoot);
+      }
       std::filesystem::create_directories(root_, error);
     }
-    auto restore = store::RootRestore::Begin(env_, root_, begin_id_);
-    if (!restore.ok()) return Fail(restore.status(), CodeOf(restore.status()));
-    restore_ = *std::move(restore);
+    if (!is_ended_) {
+      auto restore = store::RootRestore::Begin(env_, root_, begin_id_);
+      if (!restore.ok()) return Fail(restore.status(), CodeOf(restore.status()));
+      restore_ = *std::move(restore);
+    }
     if (request_.takes_over || kept_.empty()) return ExitCode::kOk;
     return Fail(absl::FailedPreconditionError(
                     "an earlier run had --take-over: go on with it, or begin in another directory"),
@@ -229,6 +253,10 @@ class Part {
   // The files that the request names.
   absl::Status Find() {
     outcomes_.clear();
+    if (!no_root_.ok()) {
+      NoteNoRoot();
+      return absl::OkStatus();
+    }
     H5M_ASSIGN_OR_RETURN(auto files, store::ListRestorable(archive_));
     size_t nameless = 0;
     for (store::RestorableFile& file : files) {
@@ -250,6 +278,10 @@ class Part {
 
   // Rebuilds what was found. False: others fare no better.
   bool RestoreAll(Progress& progress) {
+    if (is_ended_) {
+      LookForAll();
+      return true;
+    }
     store::RestoreOptions options;
     options.keep_archived = request_.takes_over;
     options.umask_bits = request_.umask_bits;
@@ -260,17 +292,52 @@ class Part {
     }
     return true;
   }
-  // Whether there is something to restore. Else no root is made, as of a cell without a copy.
-  bool IsWanted() const { return restore_ != nullptr || Count("listed") > 0; }
+  // Whether there is something to restore. Else no root is made, as of a cell without a copy. But
+  // where all of a cluster is taken over, so is each cell: its part would be the former one's.
+  bool IsWanted() const {
+    if (!no_root_.ok()) return false;
+    const bool is_taken_with_all =
+        request_.takes_over && request_.files.empty() && !prefix_.empty();
+    return is_ended_ || is_taken_with_all || restore_ != nullptr || Count("listed") > 0;
+  }
   // Whether all is there that the request wants.
   bool IsWhole() const {
     const size_t come = Count("restored") + Count("there");
-    const size_t left_out = request_.skips_damaged ? Count("damaged") + Count("no copy") : 0;
-    return come + left_out == outcomes_.size();
+    return come + (request_.skips_damaged ? CountLeftOut() : 0) == outcomes_.size();
   }
-  absl::Status End() { return restore_->End(); }
+  // What --skip-damaged leaves out.
+  size_t CountLeftOut() const { return Count("damaged") + Count("no copy") + Count("no root"); }
+  // Before the first part is ended, and after the last one.
+  absl::Status NoteEnd() { return KeepRootFile(env_, root_, kEndedFile, owner_); }
+  absl::Status ForgetEnd() { return ForgetRootFile(env_, root_, kEndedFile); }
+  absl::Status End() { return is_ended_ ? absl::OkStatus() : restore_->End(); }
 
  private:
+  // Whether an earlier run has ended this part, and not all others.
+  bool WasEnded() {
+    const auto id = ReadRootHint(env_, root_, kEndedFile, kEndedBytesMax);
+    if (!id.ok() || *id != owner_) return false;
+    const auto tree = env_.OpenTree(root_);
+    return tree.ok() && store::CheckNotBeingRestored(**tree).ok();
+  }
+
+  void LookForAll() {
+    for (Outcome& outcome : outcomes_) {
+      if (outcome.state != "listed") continue;
+      std::error_code error;
+      const bool is_there = std::filesystem::exists(root_ / (outcome.file.name + ".h5m"), error);
+      outcome.state = is_there ? "there" : "failed";
+      if (!is_there) outcome.error = "an earlier run has restored its cell to the end without it";
+    }
+  }
+
+  void NoteNoRoot() {
+    if (!request_.files.empty()) return;  // None of its files has a name.
+    Outcome outcome{{}, prefix_, "no root", std::string(no_root_.message())};
+    outcome.file.status = no_root_;
+    outcomes_.push_back(std::move(outcome));
+  }
+
   static void SetFailed(const absl::Status& status, Outcome* outcome) {
     const bool is_of_file = absl::IsDataLoss(status) || absl::IsAlreadyExists(status);
     outcome->state = is_of_file ? "damaged" : "failed";
@@ -301,6 +368,8 @@ class Part {
   std::string owner_;                            // of the archive; empty: it has none now
   std::string kept_;                             // the id that an earlier run chose to take it over
   bool is_taken_ = false;                        // that run has waited, too
+  bool is_ended_ = false;                        // that run has ended this part
+  absl::Status no_root_;                         // why the part is none of a cell
   std::string begin_id_;                         // of RootRestore::Begin()
 };
 
@@ -330,6 +399,23 @@ absl::StatusOr<std::set<std::string>> ListCells(store::ObjectStore& archive) {
     next = page.next;
   } while (!next.empty());
   return cells;
+}
+
+// kFailedPrecondition: a cell lies in another one. Each would be a root in the other one's.
+absl::Status CheckCellsApart(const std::set<std::string>& cells) {
+  const auto refuse = [](const std::string& outer, const std::string& inner) {
+    return absl::FailedPreconditionError(StrCat("the archive has the cells \"", outer, "\" and \"",
+                                                inner,
+                                                "\", which lie in each other: restore each with "
+                                                "--cell"));
+  };
+  for (const std::string& cell : cells) {
+    if (!cell.empty() && cells.contains("")) return refuse("", cell);
+    for (size_t at = cell.find('/'); at != cell.npos; at = cell.find('/', at + 1)) {
+      if (cells.contains(cell.substr(0, at))) return refuse(cell.substr(0, at), cell);
+    }
+  }
+  return absl::OkStatus();
 }
 
 // One run of the command.
@@ -374,14 +460,28 @@ class Run {
     const auto owner = archive::ReadArchiveOwner(*archive, kCallTimeout);
     if (absl::IsNotFound(owner.status())) {
       H5M_ASSIGN_OR_RETURN(const std::set<std::string> cells, ListCells(*archive));
+      H5M_RETURN_IF_ERROR(CheckCellsApart(cells));
       for (const std::string& cell : cells) {
         H5M_ASSIGN_OR_RETURN(auto part, OpenPart(request_.archive, PartOfCell(cell)));
         parts_.emplace_back(request_, std::move(part), request_.root / cell,
                             cell.empty() ? "" : StrCat(cell, "/"));
       }
+    } else {
+      H5M_RETURN_IF_ERROR(CheckHasNoCells(*archive));
     }
     if (parts_.empty()) parts_.emplace_back(request_, std::move(archive), request_.root, "");
     return absl::OkStatus();
+  }
+
+  // Two owners have used one place: that of a root, and the cells of a cluster.
+  static absl::Status CheckHasNoCells(store::ObjectStore& archive) {
+    H5M_ASSIGN_OR_RETURN(const store::ObjectPage page,
+                         archive.List(kCellParts, "", 1, kCallTimeout));
+    if (page.objects.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        StrCat(archive.Describe(), " has an object \"", archive::RootArchive::kOwnerObject,
+               "\", as the archive of one root has, and ", page.objects.front().name,
+               ", as that of a cluster: restore the cells one by one with --cell"));
   }
 
   absl::Status Find() {
@@ -433,6 +533,23 @@ class Run {
     return absl::OkStatus();
   }
 
+  absl::Status EndAll() {
+    std::vector<Part*> wanted;
+    for (Part& part : parts_) {
+      if (part.IsWanted()) wanted.push_back(&part);
+    }
+    // One alone is ended or not.
+    const bool is_noted = wanted.size() > 1;
+    for (Part* const part : wanted) {
+      if (is_noted) H5M_RETURN_IF_ERROR(part->NoteEnd());
+    }
+    for (Part* const part : wanted) H5M_RETURN_IF_ERROR(part->End());
+    for (Part* const part : wanted) {
+      if (is_noted) H5M_RETURN_IF_ERROR(part->ForgetEnd());
+    }
+    return absl::OkStatus();
+  }
+
   ExitCode RestoreAll() {
     Progress progress(FileCount());
     for (Part& part : parts_) {
@@ -441,15 +558,13 @@ class Run {
     const bool is_whole =
         std::all_of(parts_.begin(), parts_.end(), [](const Part& part) { return part.IsWhole(); });
     // Not before: a root that was ended is not gone on with.
-    absl::Status ended;
-    for (Part& part : parts_) {
-      if (is_whole && part.IsWanted()) ended.Update(part.End());
-    }
+    const absl::Status ended = is_whole ? EndAll() : absl::OkStatus();
     Print(request_, Outcomes(), is_whole && ended.ok());
     if (!ended.ok()) return Fail(ended, ExitCode::kFailed);
     if (is_whole) return TellSettings();
     std::cerr << "h5mirrord: the root is not whole, and no server serves it: run the command again";
-    const size_t damaged = Count("damaged") + Count("no copy");
+    size_t damaged = 0;
+    for (const Part& part : parts_) damaged += part.CountLeftOut();
     if (damaged > 0) std::cerr << ", with --skip-damaged to leave " << damaged << " out";
     std::cerr << "\n";
     return ExitCode::kFailed;

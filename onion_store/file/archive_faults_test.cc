@@ -148,6 +148,24 @@ TEST_F(ArchiveFaultsTest, AVerificationOfAnArchiveThatIsAwaySaysSo) {
   EXPECT_THAT(Verify(), IsEmpty());
 }
 
+TEST_F(ArchiveFaultsTest, AFileOnTheDiskIsVerifiedWithoutTheArchiveOfItsCopy) {
+  Write(4);
+  Archive({SealSegment::kYes, 1 << 30, ArchiveCopy::kKeep});
+  archive_->FailCalls(1000, absl::UnavailableError("503"));
+  auto job = *file_->StartVerify({});
+  VerifyProgress last;
+  while (!last.done) {
+    auto progress = job->Step();
+    Must(progress.status());
+    if (!progress.ok()) break;
+    last = *std::move(progress);
+    EXPECT_THAT(last.found, IsEmpty());
+  }
+  EXPECT_THAT(last.left, AllOf(HasSubstr("copy"), HasSubstr("503")));
+  archive_->FailCalls(0, absl::OkStatus());
+  EXPECT_THAT(Verify(), IsEmpty());
+}
+
 TEST_F(ArchiveFaultsTest, EachStepOfAJobCanBeTriedAgain) {
   Write(4);
   auto job = StartJob();
@@ -213,21 +231,6 @@ TEST_F(ArchiveFaultsTest, AnArchiveThatStoresOtherBytesGetsNone) {
   CheckAll();
   archive_->SetOnPut(nullptr);
   Archive();
-  CheckAll();
-}
-
-// The answer to the put was lost with the process: the next job finds the object.
-TEST_F(ArchiveFaultsTest, AnObjectOfAJobThatWasStoppedIsTaken) {
-  Write(4);
-  {
-    auto job = StartJob();
-    while (archive_->CountCalls("put") == 0) Must(job->Step().status());
-  }
-  const std::vector<std::string> there = archive_->names();
-  ASSERT_THAT(there, SizeIs(1));
-  Open();
-  EXPECT_EQ(Archive({SealSegment::kNo, 0}).segments_archived, 1);
-  EXPECT_EQ(archive_->names(), there);
   CheckAll();
 }
 

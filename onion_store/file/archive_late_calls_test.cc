@@ -1,6 +1,8 @@
 // A server loses a file's cell within an archive job, at each of its steps, and the next one goes
 // on. Then each put and each deletion of the first one comes once more, late: nothing that the
 // second one counts on is touched.
+#include <set>
+
 #include "onion_store/pages/archived_copy.h"
 #include "onion_store/restore_root.h"
 #include "onion_store/testing/archive_fixture.h"
@@ -24,7 +26,6 @@ class ArchiveLateCallsTest : public ArchiveFixture {
   }
   // A file whose history and copy are in the archive, and which has changed since.
   void MakeBase() {
-    archive_->SetLateCalls(true);
     Write(4);
     Archive(kAll);
     Prune({1, 2});
@@ -38,7 +39,6 @@ class ArchiveLateCallsTest : public ArchiveFixture {
     Close();
     place_ = disk_->CopyNow();
     archive_ = std::make_shared<FaultObjectStore>(objects_);
-    archive_->SetLateCalls(true);
     calls_.clear();
     puts_.clear();
     archive_->SetOnCall([this](const std::string& call) { calls_.push_back(call); });
@@ -150,7 +150,6 @@ TEST_F(ArchiveLateCallsTest, LateDeletionsOfCopiesTakeNothing) {
 }
 
 TEST_F(ArchiveLateCallsTest, AnObjectThatAFormerServerBeganIsPutUnderAnotherName) {
-  archive_->SetLateCalls(true);
   Write(4);
   {
     auto job = StartJob();
@@ -162,6 +161,76 @@ TEST_F(ArchiveLateCallsTest, AnObjectThatAFormerServerBeganIsPutUnderAnotherName
   ASSERT_THAT(archive_->names(), SizeIs(1));
   EXPECT_NE(archive_->names(), before);
   CheckAll();
+}
+
+// Each put in turn arrives wrong. Its deletion may come late, also where it had no answer.
+TEST_F(ArchiveLateCallsTest, NoNameIsPutAgainAfterItsDeletion) {
+  for (int wrong = 0, puts = 1; wrong < puts && !HasFailure(); ++wrong) {
+    SCOPED_TRACE(wrong);
+    Write(2);
+    std::set<std::string> deleted;
+    puts = 0;
+    bool has_failed = false;
+    archive_->SetOnCall([&](const std::string& call) {
+      EXPECT_FALSE(call.starts_with("put ") && deleted.contains(call.substr(4))) << call;
+      if (!call.starts_with("delete ")) return;
+      deleted.insert(call.substr(7));
+      if (puts > wrong && !std::exchange(has_failed, true)) {
+        archive_->FailCalls(1, absl::DeadlineExceededError("late"));
+      }
+    });
+    archive_->SetOnPut([&](std::string* bytes) {
+      if (puts++ == wrong) bytes->at(bytes->size() / 2) ^= 4;
+    });
+    const auto job = StartJob(kAll);
+    int errors = 0;
+    while (errors < 5) {
+      const auto progress = job->Step();
+      if (!progress.ok()) ++errors;
+      if (progress.ok() && progress->done) break;
+    }
+    EXPECT_LE(errors, 2);
+    archive_->SetOnCall(nullptr);
+    archive_->SetOnPut(nullptr);
+    CheckAll();
+    Must(ListRestorable(*archive_)->front().status);
+    EXPECT_EQ(ListRestorable(*archive_)->front().version, golden_.rbegin()->first);
+  }
+}
+
+TEST_F(ArchiveLateCallsTest, NoCopyIsBuiltOnOneThatHasLostAPart) {
+  Write(4);
+  Archive(kAll);
+  const std::string before = ListRestorable(*archive_)->front().prefix;
+  archive_->Lose(before + "-data-000000");
+  Write(1);
+  Archive(kAll);
+  const RestorableFile now = ListRestorable(*archive_)->front();
+  Must(now.status);
+  EXPECT_EQ(now.version, golden_.rbegin()->first);
+  const FileCopy copy = *GetCopyList(*archive_, now.prefix);
+  for (const CopyHead& head : copy.heads) {
+    for (const CopyLayer& layer : head.layers) EXPECT_EQ(layer.prefix, now.prefix);
+  }
+}
+
+TEST_F(ArchiveLateCallsTest, ACopyIsNotNamedIfAVerificationGaveUpTheOneBelow) {
+  Write(4);
+  Archive(kAll);
+  const std::string before = ListRestorable(*archive_)->front().prefix;
+  Write(1);
+  auto job = StartJob(kAll);
+  while (ListRestorable(*archive_)->front().prefix == before) Must(job->Step().status());
+  archive_->Lose(before + "-data-000000");
+  EXPECT_THAT(Verify(), SizeIs(1));
+  const auto left = Finish(*job);
+  Must(left.status());
+  EXPECT_THAT(left->left, HasSubstr("given up"));
+  EXPECT_EQ(left->copied_version, 0);
+  job.reset();
+  Archive(kAll);
+  Must(ListRestorable(*archive_)->front().status);
+  EXPECT_THAT(Verify(), SizeIs(0));
 }
 
 TEST_F(ArchiveLateCallsTest, AListWithoutItsPartsIsNoCopy) {

@@ -19,6 +19,21 @@ Readers Joined(const Readers& a, const Readers& b) {
   return {std::min(a.first, b.first), std::max(a.second, b.second)};
 }
 
+// Whether the archive, and no object, is at fault.
+bool IsAbsence(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kFailedPrecondition:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 absl::Status ArchiveCheck::Start() {
@@ -55,17 +70,29 @@ absl::Status ArchiveCheck::CheckCopy() {
     copy_prefix_.clear();
     return absl::OkStatus();
   }
+  const auto lost = LookForCopy(*store);
+  if (IsAbsence(lost.status())) {
+    // It says nothing of the file, which may lie on the disk with all its history.
+    copy_prefix_.clear();
+    findings_.progress.left =
+        StrCat("its copy in the archive was not looked at: ", ToStd(lost.status().message()));
+    return absl::OkStatus();
+  }
+  H5M_RETURN_IF_ERROR(lost.status());
+  return lost->has_value() ? EndCopy(**lost) : absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<std::string>> ArchiveCheck::LookForCopy(ObjectStore& store) {
   const FileId& file_id = file_.files().file_id();
-  H5M_ASSIGN_OR_RETURN(
-      const ObjectPage page,
-      store->List(CopyPrefix(file_id), list_next_, kObjectListMax, ObjectCache::kGetTimeout));
+  H5M_ASSIGN_OR_RETURN(const ObjectPage page, store.List(CopyPrefix(file_id), list_next_,
+                                                         kObjectListMax, ObjectCache::kGetTimeout));
   for (const ObjectInfo& object : page.objects) listed_.Note(file_id, object);
   list_next_ = page.next;
-  if (!list_next_.empty()) return absl::OkStatus();
-  const auto copy = GetCopyList(*store, copy_prefix_);
+  if (!list_next_.empty()) return std::nullopt;
+  const auto copy = GetCopyList(store, copy_prefix_);
   const bool is_lost = absl::IsNotFound(copy.status()) || absl::IsDataLoss(copy.status());
   if (!copy.ok() && !is_lost) return copy.status();
-  return EndCopy(copy.ok() ? listed_.LostPart(*copy) : CopyListName(copy_prefix_));
+  return copy.ok() ? listed_.LostPart(*copy) : CopyListName(copy_prefix_);
 }
 
 absl::Status ArchiveCheck::EndCopy(const std::string& lost) {

@@ -36,8 +36,8 @@ class ArchiveCheck {
   uint64_t bytes() const { return bytes_; }
 
   // Checks some MiB. Waits for the archive: the caller holds no lock. False: all are checked.
-  // Errors: kUnavailable, kDeadlineExceeded and others of the archive but damage; those of the
-  // index.
+  // Errors: kUnavailable, kDeadlineExceeded and others of the archive but damage, of segments;
+  // those of the index.
   absl::StatusOr<bool> Step();
 
  private:
@@ -51,8 +51,10 @@ class ArchiveCheck {
   };
 
   // Looks for the objects of the file's copy, as the archive lists them. Where one is lost, the
-  // next copy begins anew.
+  // next copy begins anew. An archive that is away is noted.
   absl::Status CheckCopy();
+  // The name of an object that is lost, or empty; nullopt: not all objects are listed yet.
+  absl::StatusOr<std::optional<std::string>> LookForCopy(ObjectStore& store);
   absl::Status EndCopy(const std::string& lost);
   absl::Status ScanSome(const ArchivedSegment& segment);
   // Looks for the versions that read the segment, in some thousand rows. Reports it at the end,

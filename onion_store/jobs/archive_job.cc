@@ -218,15 +218,8 @@ absl::Status ArchiveJobImpl::Sum() {
     phase_ = Phase::kName;
     return absl::OkStatus();
   }
-  ArchivedSegment same = current_;
-  same.object = begun->second.object;
-  if (same == begun->second && !store_.MayHaveLateCalls()) {
-    current_ = same;
-    phase_ = Phase::kPut;
-    return absl::OkStatus();
-  }
-  // Somebody has put another file in its place since: what was put is worth nothing. Or the server
-  // that began it may yet delete it, as not what it put: then nobody must need that name.
+  // The job that began it, of this server or of another one, may have asked for its deletion, which
+  // had no answer and may come late: then nobody must need that name.
   H5M_RETURN_IF_ERROR(store_.Delete(begun->second.object, ObjectCache::kGetTimeout));
   begun_.erase(begun);
   phase_ = Phase::kName;

@@ -140,6 +140,7 @@ absl::Status CopyJob::OfDisk(absl::Status status) {
 }
 
 absl::Status CopyJob::Begin() {
+  last_.reset();
   uint64_t number = static_cast<uint64_t>(std::max<int64_t>(0, absl::GetCurrentTimeNanos()));
   if (!row_.prefix.empty()) {
     H5M_ASSIGN_OR_RETURN(const uint64_t last, NumberOfCopy(row_.prefix));
@@ -154,6 +155,7 @@ absl::Status CopyJob::Begin() {
   lists_.clear();
   list_next_.clear();
   is_listed_ = false;
+  listed_ = ListedCopies();
   copy_.heads.clear();
   heads_.clear();
   next_part_ = 0;
@@ -184,6 +186,7 @@ absl::Status CopyJob::SweepBroken() {
   H5M_ASSIGN_OR_RETURN(const ObjectPage page, store_.List(CopyPrefix(files_.file_id()), list_next_,
                                                           kListAtOnce, ObjectCache::kGetTimeout));
   for (const ObjectInfo& object : page.objects) {
+    listed_.Note(files_.file_id(), object);
     newest_listed_ = std::max(newest_listed_, NumberOfObject(object.name));
     if (object.name.ends_with(kListSuffix)) {
       lists_.insert(object.name.substr(0, object.name.size() - kListSuffix.size()));
@@ -197,6 +200,8 @@ absl::Status CopyJob::SweepBroken() {
     // Of a server whose clock was ahead: a restore takes the copy of the greatest number.
     copy_.prefix = NewCopyPrefix(files_.file_id(), newest_listed_ + 1);
   }
+  // No layer is built on a copy that is not whole: all bytes are put anew.
+  if (is_listed_ && last_ && !listed_.LostPart(*last_).empty()) last_.reset();
   // A crash may have come between a list and the row that names it.
   if (is_listed_) {
     std::erase_if(broken_parts_, [&](const std::string& name) {
@@ -349,25 +354,24 @@ absl::Status CopyJob::Parts(CopyLayer* layer, Phase next) {
 }
 
 absl::Status CopyJob::PutChecked(const std::string& name, const std::string& bytes) {
-  absl::Status wrong;
-  for (int i = 0; i < 2; ++i) {
-    TextSource source(bytes);
-    const absl::Status put = store_.Put(name, source, kPutTimeout);
-    // One that is there is that of an earlier try, whole or not.
-    if (!put.ok() && !absl::IsAlreadyExists(put)) return put;
-    const auto found = GetObject(store_, name, bytes.size());
-    if (found.ok() && *found == bytes) {
-      put_bytes_ += bytes.size();
-      return absl::OkStatus();
-    }
-    if (!found.ok() && !absl::IsDataLoss(found.status())) return found.status();
-    wrong = absl::DataLossError(StrCat(files_.name(), ": ", store_.Describe(),
-                                       " has other bytes "
-                                       "in ",
-                                       name, " than were put"));
-    H5M_RETURN_IF_ERROR(store_.Delete(name, kDeleteTimeout));
+  TextSource source(bytes);
+  const absl::Status put = store_.Put(name, source, kPutTimeout);
+  // One that is there is that of an earlier try, whole or not.
+  if (!put.ok() && !absl::IsAlreadyExists(put)) return put;
+  const auto found = GetObject(store_, name, bytes.size());
+  if (found.ok() && *found == bytes) {
+    put_bytes_ += bytes.size();
+    return absl::OkStatus();
   }
-  return wrong;
+  if (!found.ok() && !absl::IsDataLoss(found.status())) return found.status();
+  // The deletion may come late, also where it had no answer: so the name is never put again, and
+  // the next step begins anew under another one.
+  phase_ = Phase::kBegin;
+  bytes_.reset();
+  object_.clear();
+  H5M_RETURN_IF_ERROR(store_.Delete(name, kDeleteTimeout));
+  return absl::DataLossError(StrCat(files_.name(), ": ", store_.Describe(), " has other bytes in ",
+                                    name, " than were put"));
 }
 
 absl::Status CopyJob::CopyIndex() {
@@ -419,8 +423,13 @@ absl::Status CopyJob::PutList() {
 absl::Status CopyJob::CommitRow() {
   WorkTurn turn(&file_.work_lock());
   H5M_RETURN_IF_ERROR(file_.dead());
-  row_ = {copy_.prefix, shows_};
-  H5M_RETURN_IF_ERROR(OfDisk(index_.PutCopy(row_)));
+  H5M_ASSIGN_OR_RETURN(const auto row, index_.FindCopy());
+  if (!row || *row != row_) {
+    return LeaveFor("the last copy, on which this one is built, was given up meanwhile");
+  }
+  const ArchivedCopyRow made{copy_.prefix, shows_};
+  H5M_RETURN_IF_ERROR(OfDisk(index_.PutCopy(made)));
+  row_ = made;
   is_whole_ = true;
   phase_ = Phase::kSweepLists;
   return absl::OkStatus();

@@ -26,6 +26,7 @@
 #include "onion_store/jobs/layer_bytes.h"
 #include "onion_store/object_store.h"
 #include "onion_store/pages/archived_copy.h"
+#include "onion_store/pages/listed_copies.h"
 #include "onion_store/shared/memory_budget.h"
 
 namespace h5mirror::store {
@@ -96,7 +97,8 @@ class CopyJob {
   absl::Status Doom();
   absl::Status Sweep(Phase next);
   absl::Status ForgetRow();
-  // Puts an object, once it is there compares it. kDataLoss: it is another one, twice.
+  // Puts an object, and compares it once it is there. kDataLoss: it is another one. Then it is
+  // deleted, and the copy begins anew with the next step, as it does where the deletion fails.
   absl::Status PutChecked(const std::string& name, const std::string& bytes);
   absl::StatusOr<bool> IsThere(VersionNumber version, CutNumber cut, int64_t generation);
   // Whether a sweep leaves an object.
@@ -127,6 +129,7 @@ class CopyJob {
   std::string list_next_;
   std::deque<std::string> doomed_;
   std::deque<std::string> broken_parts_;
+  ListedCopies listed_;
   uint64_t newest_listed_ = 0;   // the greatest number of a copy that has an object
   std::set<std::string> lists_;  // prefixes of copies that have a list
   bool is_whole_ = false;

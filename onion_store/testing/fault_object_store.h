@@ -3,7 +3,6 @@
 #define H5MIRROR_ONION_STORE_TESTING_FAULT_OBJECT_STORE_H_
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <map>
 #include <string>
@@ -49,7 +48,6 @@ class FaultObjectStore final : public ObjectStore {
     const absl::MutexLock lock(&mutex_);
     change(&objects_.at(name));
   }
-  void SetLateCalls(bool may_come) { has_late_calls_ = may_come; }
   void Lose(const std::string& name) {
     const absl::MutexLock lock(&mutex_);
     objects_.erase(name);
@@ -75,7 +73,6 @@ class FaultObjectStore final : public ObjectStore {
   }
 
   std::string Describe() const override { return "mem://archive"; }
-  bool MayHaveLateCalls() const override { return has_late_calls_; }
   absl::Status Put(std::string_view name, ObjectSource& source, absl::Duration) override {
     H5M_RETURN_IF_ERROR(Begin("put", name));
     std::string bytes(source.size_bytes(), '\0');
@@ -147,7 +144,6 @@ class FaultObjectStore final : public ObjectStore {
     return absl::NotFoundError(StrCat(verb, " ", name, ": no such object"));
   }
 
-  std::atomic<bool> has_late_calls_{false};
   mutable absl::Mutex mutex_;
   std::map<std::string, std::string> objects_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> calls_ ABSL_GUARDED_BY(mutex_);

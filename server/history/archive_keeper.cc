@@ -173,6 +173,7 @@ bool ArchiveKeeper::Probe() {
   const absl::Status answer = archive_->Head(owner, kProbeTimeout).status();
   // In a cluster each cell has an owner object of its own, and the archive none.
   if (!answer.ok() && !absl::IsNotFound(answer)) return false;
+  archive_->NoteTopOwner(answer.ok());
   // Else those that failed once might never be made again.
   if (!archive_->Standing().error.empty())
     archive_->List(owner, "", 1, kProbeTimeout).IgnoreError();
@@ -180,7 +181,7 @@ bool ArchiveKeeper::Probe() {
 }
 
 void ArchiveKeeper::TryLater() {
-  backs_off_ = true;
+  waits_for_ = Trouble::kAway;
   PassAgainIn(std::min(retry_, every_));
   retry_ = std::min(2 * retry_, kRetryMax);
 }
@@ -218,17 +219,22 @@ void ArchiveKeeper::RunPass() {
   for (;;) {
     const auto files = store_.List("", passed_, kFilesAtOnce);
     if (!files.ok()) {
-      spdlog::error("archive: files cannot be listed: {}", files.status().ToString());
-      PassAgainIn(std::min(kRetryMax, every_));
+      // As where a cell is handed over: its files are another server's in a moment.
+      const bool is_passing = absl::IsUnavailable(files.status());
+      spdlog::log(is_passing ? spdlog::level::info : spdlog::level::err,
+                  "archive: files cannot be listed: {}", files.status().ToString());
+      PassAgainIn(std::min(is_passing ? kFirstRetry : kRetryMax, every_));
       return;
     }
     if (files->empty()) break;
     if (!TendAll(*files, is_time_sure)) return;
   }
   passed_.clear();
-  if (all_well_) archive_->ForgetChanges();
+  const bool was_well = std::exchange(all_well_, true);
+  if (was_well) archive_->ForgetChanges();
   // A part of the archive that is another root's waits for the next pass, too.
-  if (!std::exchange(all_well_, true) && !archive_->Standing().error.empty()) backs_off_ = true;
+  const Trouble trouble = TroubleOf(archive_->Standing());
+  if (trouble == Trouble::kPart || !was_well) waits_for_ = trouble;
   retry_ = kFirstRetry;
   PassAgainIn(every_);
 }
@@ -346,33 +352,44 @@ bool ArchiveKeeper::IsAway(const absl::Status& status) const {
   }
 }
 
+ArchiveKeeper::Trouble ArchiveKeeper::TroubleOf(const archive::ArchiveStanding& standing) const {
+  if (standing.error.empty()) return Trouble::kNone;
+  return archive_->IsAway() ? Trouble::kAway : Trouble::kPart;
+}
+
 void ArchiveKeeper::TellStanding() {
   if (stopping()) return;
   const archive::ArchiveStanding standing = archive_->Standing();
-  TellReceivers(standing);
-  const bool is_away = !standing.error.empty();
-  if (is_away == was_away_) return;
-  was_away_ = is_away;
-  if (is_away) {
-    spdlog::warn(
-        "archive: {} fails ({}); writers go on, and so do reads of what is on the disk; the server "
-        "tries again",
-        archive_->Describe(), standing.error);
-  } else {
-    spdlog::info("archive: {} is well again", archive_->Describe());
+  const Trouble trouble = TroubleOf(standing);
+  TellReceivers(standing, trouble);
+  if (std::exchange(logged_, trouble) == trouble) return;
+  switch (trouble) {
+    case Trouble::kAway:
+      spdlog::warn(
+          "archive: {} fails ({}); writers go on, and so do reads of what is on the disk; the "
+          "server tries again",
+          archive_->Describe(), standing.error);
+      break;
+    case Trouble::kPart:
+      spdlog::warn("archive: a part of {} fails ({}); the others are archived",
+                   archive_->Describe(), standing.error);
+      break;
+    case Trouble::kNone:
+      spdlog::info("archive: {} is well again", archive_->Describe());
+      break;
   }
 }
 
-void ArchiveKeeper::TellReceivers(const archive::ArchiveStanding& standing) {
-  const bool is_away = !standing.error.empty();
-  if (!is_away) backs_off_ = false;
-  if (is_outage_told_ == (is_away && (backs_off_ || is_outage_told_))) return;
-  is_outage_told_ = is_away;
+void ArchiveKeeper::TellReceivers(const archive::ArchiveStanding& standing, Trouble trouble) {
+  if (trouble == Trouble::kNone) waits_for_ = trouble;
+  if (told_ == trouble || waits_for_ != trouble) return;
+  told_ = trouble;
+  const bool is_well = trouble == Trouble::kNone;
   Event event;
-  event.kind = is_away ? EventKind::kArchiveFailed : EventKind::kArchiveWell;
-  event.text = is_away ? StrCat("the archive ", archive_->Describe(), " fails: ", standing.error)
-                       : StrCat("the archive ", archive_->Describe(), " is well again");
-  if (is_away) event.numbers["failed_calls"] = static_cast<int64_t>(standing.failed_calls);
+  event.kind = is_well ? EventKind::kArchiveWell : EventKind::kArchiveFailed;
+  event.text = is_well ? StrCat("the archive ", archive_->Describe(), " is well again")
+                       : StrCat("the archive ", archive_->Describe(), " fails: ", standing.error);
+  if (!is_well) event.numbers["failed_calls"] = static_cast<int64_t>(standing.failed_calls);
   Notify(events_, std::move(event));
 }
 

@@ -94,6 +94,10 @@ class ArchiveKeeper {
   void Round();
 
  private:
+  // What is wrong with the archive. A part that is another root's says nothing of the others: so
+  // that calls of all parts fail is told of, too, while a part has a fault.
+  enum class Trouble : uint8_t { kNone, kPart, kAway };
+
   bool stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<ArchiveOrder> FirstOrder() ABSL_LOCKS_EXCLUDED(mutex_);
   void FillOrders();
@@ -122,7 +126,8 @@ class ArchiveKeeper {
   // Logs each time that the archive goes away, and comes back. Receivers of events are told once
   // the thread waits before it tries again: a call that failed once is none.
   void TellStanding();
-  void TellReceivers(const archive::ArchiveStanding& standing);
+  void TellReceivers(const archive::ArchiveStanding& standing, Trouble trouble);
+  Trouble TroubleOf(const archive::ArchiveStanding& standing) const;
 
   const absl::Duration after_;
   const uint64_t local_bytes_;
@@ -140,9 +145,9 @@ class ArchiveKeeper {
   absl::Duration retry_;
   bool is_known_ = false;  // it was asked once
   bool all_well_ = true;   // each file that this pass has looked at was archived as it should be
-  bool was_away_ = false;
-  bool backs_off_ = false;  // it has begun to wait since the archive was well
-  bool is_outage_told_ = false;
+  Trouble logged_ = Trouble::kNone;
+  Trouble waits_for_ = Trouble::kNone;  // why the thread waits, since the archive was well
+  Trouble told_ = Trouble::kNone;       // to receivers
 
   mutable absl::Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;

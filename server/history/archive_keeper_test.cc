@@ -248,6 +248,32 @@ TEST_F(ArchiveKeeperTest, ReceiversAreToldOnceOfAnOutageAndOnceOfItsEnd) {
   EXPECT_THAT(told_.kinds, SizeIs(2));
 }
 
+TEST_F(ArchiveKeeperTest, AnOutageIsToldOfAlsoWhereAPartHasAFault) {
+  config_.archive_after = absl::ZeroDuration();
+  events_ = &told_;
+  Write("a.h5", 3);
+  auto failing = archive_->OpenFailingPart({.url = "", .part = "cells/x"},
+                                           absl::FailedPreconditionError("no id"));
+  Must(failing.status());
+  Pass();
+  EXPECT_EQ(HistoryBytes("a.h5"), 0);
+  EXPECT_THAT(told_.kinds, ElementsAre(EventKind::kArchiveFailed));
+  EXPECT_THAT(told_.text, HasSubstr("no id"));
+  TakeArchiveAway();
+  Pass();
+  EXPECT_THAT(told_.kinds, SizeIs(2)) << "all of it fails now";
+  EXPECT_THAT(told_.text, HasSubstr("is not there"));
+  BringArchiveBack();
+  clock_.Advance(absl::Minutes(15));
+  Keeper().Round();
+  EXPECT_THAT(told_.kinds, SizeIs(3)) << "the part fails still";
+  EXPECT_THAT(told_.text, HasSubstr("no id"));
+  failing->reset();
+  Keeper().Round();
+  EXPECT_THAT(told_.kinds, SizeIs(4));
+  EXPECT_EQ(told_.kinds.back(), EventKind::kArchiveWell);
+}
+
 TEST_F(ArchiveKeeperTest, AnOrderIsFilledNow) {
   Write("a.h5", 4);
   const auto order = Keeper().Order("a.h5", 0);

@@ -90,6 +90,9 @@ class VersionsService::VerifySteps final : public TypedStreamSource<v1::VerifyHi
       spdlog::error("verify: file={} damage in {} at {}: {}", Quoted(request_.name()), damage.file,
                     damage.offset, damage.message);
     }
+    if (progress_.done && !progress_.left.empty()) {
+      spdlog::warn("verify: file={} {}", Quoted(request_.name()), progress_.left);
+    }
     if (!progress_.found.empty() && !std::exchange(has_told_, true)) Tell(progress_.found[0]);
     return absl::OkStatus();
   }

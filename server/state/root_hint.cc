@@ -6,6 +6,11 @@
 #include "base/strings.h"
 
 namespace h5mirror::server {
+namespace {
+
+constexpr char kOwnDirectory[] = ".h5mirror";
+
+}  // namespace
 
 absl::StatusOr<std::string> ReadRootHint(Env& env, const std::filesystem::path& root,
                                          std::string_view name, size_t bytes_max) {
@@ -27,6 +32,26 @@ absl::Status ReplaceRootHint(Env& env, const std::filesystem::path& root, std::s
   if (kept.ok()) kept = tree->Rename(fresh, name);
   if (!kept.ok()) tree->Remove(fresh).IgnoreError();
   return kept;
+}
+
+absl::Status KeepRootFile(Env& env, const std::filesystem::path& root, std::string_view name,
+                          std::string_view bytes) {
+  const std::string fresh = StrCat(name, ".new");
+  H5M_ASSIGN_OR_RETURN(const auto tree, env.OpenTree(root));
+  {
+    H5M_ASSIGN_OR_RETURN(const auto file, tree->Open(fresh, OpenKind::kCreateFresh, 0600));
+    H5M_RETURN_IF_ERROR(WriteAt(*file, 0, bytes));
+    H5M_RETURN_IF_ERROR(file->Sync());
+  }
+  H5M_RETURN_IF_ERROR(tree->Rename(fresh, name));
+  return tree->SyncDirectory(kOwnDirectory);
+}
+
+absl::Status ForgetRootFile(Env& env, const std::filesystem::path& root, std::string_view name) {
+  H5M_ASSIGN_OR_RETURN(const auto tree, env.OpenTree(root));
+  const absl::Status removed = tree->Remove(name);
+  if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
+  return tree->SyncDirectory(kOwnDirectory);
 }
 
 }  // namespace h5mirror::server

@@ -22,6 +22,13 @@ absl::StatusOr<std::string> ReadRootHint(Env& env, const std::filesystem::path& 
 absl::Status ReplaceRootHint(Env& env, const std::filesystem::path& root, std::string_view name,
                              std::string_view bytes);
 
+// As ReplaceRootHint(), of what must not be lost: durable when it returns. `name` lies in
+// .h5mirror. Errors: kNotFound, and those of the disk.
+absl::Status KeepRootFile(Env& env, const std::filesystem::path& root, std::string_view name,
+                          std::string_view bytes);
+// OK, too, where there is no such file. Durable when it returns.
+absl::Status ForgetRootFile(Env& env, const std::filesystem::path& root, std::string_view name);
+
 }  // namespace h5mirror::server
 
 #endif  // H5MIRROR_SERVER_STATE_ROOT_HINT_H_

@@ -32,6 +32,24 @@ TEST_F(RootHintTest, AFailedWriteLeavesTheFormerOne) {
   EXPECT_EQ(tree_->List("d")->size(), 1u) << "the new one is removed";
 }
 
+TEST_F(RootHintTest, AFileThatIsKeptSurvivesAPowerLossAndOneThatIsForgottenStaysAway) {
+  constexpr char kKept[] = ".h5mirror/kept";
+  ASSERT_TRUE(tree_->MakeDirectory(".h5mirror", 0700).ok());
+  ASSERT_TRUE(tree_->SyncDirectory("").ok());
+  EXPECT_TRUE(ForgetRootFile(env_, "/", kKept).ok());
+  ASSERT_TRUE(KeepRootFile(env_, "/", kKept, "text").ok());
+  ASSERT_TRUE(ForgetRootFile(env_, "/", kKept).ok());
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const auto forgotten = env_.Crash(env_.change_count(), seed);
+    EXPECT_TRUE(absl::IsNotFound(ReadRootHint(*forgotten, "/", kKept, 100).status())) << seed;
+  }
+  ASSERT_TRUE(KeepRootFile(env_, "/", kKept, "text").ok());
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    const auto crashed = env_.Crash(env_.change_count(), seed);
+    EXPECT_EQ(ReadRootHint(*crashed, "/", kKept, 100).value_or("lost"), "text") << seed;
+  }
+}
+
 TEST_F(RootHintTest, WithoutItsDirectoryThereIsNone) {
   EXPECT_TRUE(absl::IsNotFound(ReplaceRootHint(env_, "/", "other/hint", "x")));
   EXPECT_TRUE(absl::IsNotFound(ReadRootHint(env_, "/", "other/hint", 9).status()));

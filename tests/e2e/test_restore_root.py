@@ -232,6 +232,44 @@ def test_a_damaged_object_is_named_and_its_file_left_out(site, archive, tmp_path
     assert not (new / ".h5mirror" / "restoring").exists()
 
 
+def test_parts_of_a_cluster_that_are_odd(site, archive, tmp_path):
+    """Directories as those of a cluster, one of which is none of a cell; names that somebody chose who means harm."""
+    cells = tmp_path / "all" / "cells"
+    cells.mkdir(parents=True)
+    url = f"dir:{cells.parent}"
+    for name in ("p", "q", "_2e_2e_2fout", "_2ftmp_2fout"):
+        shutil.copytree(archive, cells / name)
+    (cells / "odd" / "files").mkdir(parents=True)
+    (cells / "odd" / "files" / "x").write_text("of nobody")
+    new = tmp_path / "new"
+    assert restore(site, url, "--skip-damaged", root=new).code == 3 and not new.exists(), "as without its disk"
+    new.mkdir()
+    partly = restore(site, url, root=new)
+    assert partly.code == 1 and "odd" in partly.err and "lacks the object" in partly.err, partly.describe()
+    done = json.loads(restore(site, url, "--skip-damaged", root=new).ok().out)
+    assert sorted((each["name"], each["state"]) for each in done["files"]) == [
+        ("", "no root"), ("p/other.h5", "there"), ("p/run.h5", "there"), ("q/other.h5", "there"), ("q/run.h5", "there")]
+    assert sorted(each.name for each in new.iterdir()) == ["p", "q"] and not (tmp_path / "out").exists()
+    # A run that was killed after it had ended one cell.
+    shutil.rmtree(new / "q")
+    id_of = (archive / "root").read_text().split("\n")[1]
+    assert restore(site, url, "--skip-damaged", root=new).code == 5
+    (new / "p" / ".h5mirror" / "restored").write_text(id_of)
+    done = json.loads(restore(site, url, "--skip-damaged", root=new).ok().out)
+    assert {each["name"]: each["state"] for each in done["files"] if each["name"]} == {
+        "p/other.h5": "there", "p/run.h5": "there", "q/other.h5": "restored", "q/run.h5": "restored"}
+    assert not list(new.rglob("restored")) and not list(new.rglob("restoring"))
+    # A cell within another one; and another root's archive in the same place.
+    shutil.copytree(archive, cells / "p_2fdeep")
+    inner = restore(site, url, "--skip-damaged", "--dry-run", root=new)
+    assert inner.code == 1 and "lie in each other" in inner.err, inner.describe()
+    shutil.rmtree(cells / "p_2fdeep")
+    shutil.copy(archive / "root", cells.parent / "root")
+    both = restore(site, url, "--skip-damaged", "--dry-run", root=new)
+    assert both.code == 1 and "as that of a cluster" in both.err, both.describe()
+    assert json.loads(restore(site, url, "--cell", "q", "--dry-run", root=new).ok().out)["files"]
+
+
 def test_command_lines_that_are_wrong(site, archive, tmp_path):
     assert restore(site, "somewhere", root=tmp_path).code == 2
     assert restore(site, f"dir:{archive}", "--take-over", "--files", "a*").code == 2
