@@ -513,9 +513,8 @@ absl::StatusOr<v1::Version> ReaderCalls::DigestFile(const rpc::ClientOptions& se
   const Target target{only, request.name(), timeout};
   H5M_RETURN_IF_ERROR(RunAtServers(target, [&](const Route& route, absl::Time* deadline) {
     const absl::Status status = DigestOnce(route, timeout, request, deadline, blocks, &begun);
-    // It would begin again with the first block, here or at another server.
-    const bool goes_on = IsAway(status) || IsPassing(status) || absl::IsUnavailable(status);
-    return begun && goes_on ? absl::AbortedError(status.message()) : status;
+    // It would begin again with the first block.
+    return begun && IsCutShort(status) ? absl::AbortedError(status.message()) : status;
   }));
   return blocks.Finish();
 }
