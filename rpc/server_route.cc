@@ -75,8 +75,7 @@ void ServerRoute::OnAnswer() {
   redirects_ = 0;
   lost_ = 0;
   lost_named_.clear();
-  refused_.clear();
-  away_.clear();
+  ForgetRefusals();
 }
 
 void ServerRoute::OnLost(const ClientOptions& cluster) {
@@ -88,20 +87,21 @@ void ServerRoute::OnLost(const ClientOptions& cluster) {
     return;
   }
   ++lost_;
-  if (!refused_.contains(index_)) away_.insert(index_);
+  refused_.erase(index_);
+  away_.insert(index_);
   index_ = (index_ + 1) % CountOf(cluster);
 }
 
 void ServerRoute::OnNobodyServes(const ClientOptions& cluster) {
   OnLost(cluster);
   is_of_cluster_ = true;
-  refused_.clear();
-  away_.clear();
+  ForgetRefusals();
 }
 
 bool ServerRoute::OnRefused(const ClientOptions& cluster) {
   redirects_ = 0;
   target_.clear();
+  if (refused_.empty()) away_.clear();
   refused_.insert(index_);
   away_.erase(index_);
   index_ = (index_ + 1) % CountOf(cluster);

@@ -48,10 +48,17 @@ class ServerRoute {
   void OnNobodyServes(const ClientOptions& cluster);
   // It refuses the caller, or knows no such file: it may be of another cluster, or be set up badly.
   // The next one of the user's is asked, as after a loss. False: each of them has refused the
-  // caller or was lost since one of them had an answer.
+  // caller, or was lost after one that refuses it. What was away before that tells nothing: it may
+  // have been the network.
   bool OnRefused(const ClientOptions& cluster);
-  // Each of the user's servers has refused the caller since one of them had an answer.
+  // Each of the user's servers has refused the caller since one of them had an answer, and is not
+  // away since.
   bool HaveAllRefused(const ClientOptions& cluster) const;
+  // The caller comes with another credential: no refusal counts that was of the one before.
+  void ForgetRefusals() {
+    refused_.clear();
+    away_.clear();
+  }
 
   // To another one of the user's servers than the one that is asked, round and round with `turn`.
   // Nullopt: there is none.
@@ -83,7 +90,8 @@ class ServerRoute {
   std::string named_;           // the first one that one of the user's servers has named
   std::string lost_named_;      // the same, of those that led to a loss
   size_t passed_ = 0;           // of the user's servers, which have named it again
-  // Those of the user's that have refused the caller, and that were lost, since an answer.
+  // Those of the user's that have refused the caller last, and those that were lost last, both
+  // since an answer, a new credential, and the first refusal.
   std::set<size_t> refused_;
   std::set<size_t> away_;
 };

@@ -123,6 +123,36 @@ TEST(ServerRouteTest, ARefusalCountsWhereAllHaveRefusedOrAreAway) {
   EXPECT_TRUE(route.OnRefused(Three()));
 }
 
+TEST(ServerRouteTest, ServersThatWereAwayBeforeARefusalHaveNotRefused) {
+  ServerRoute route;
+  for (int i = 0; i < 3; ++i) route.OnLost(Three());
+  EXPECT_TRUE(route.OnRefused(Three())) << "it may have been the network";
+  route.OnLost(Three());
+  EXPECT_FALSE(route.OnRefused(Three())) << "b was away since";
+}
+
+TEST(ServerRouteTest, ARefusalIsOverWhereTheServerWasAwaySince) {
+  ServerRoute route;
+  EXPECT_TRUE(route.OnRefused(Three()));
+  for (int i = 0; i < 3; ++i) route.OnLost(Three());  // a too
+  EXPECT_EQ(route.Apply(Three()).server, "b:2");
+  EXPECT_TRUE(route.OnRefused(Three()));
+  EXPECT_TRUE(route.OnRefused(Three()));
+  EXPECT_FALSE(route.HaveAllRefused(Three()));
+  EXPECT_FALSE(route.OnRefused(Three()));
+  EXPECT_TRUE(route.HaveAllRefused(Three()));
+}
+
+TEST(ServerRouteTest, AnotherCredentialMayBeTakenByAll) {
+  ServerRoute route;
+  EXPECT_TRUE(route.OnRefused(Three()));
+  EXPECT_TRUE(route.OnRefused(Three()));
+  EXPECT_FALSE(route.OnRefused(Three()));
+  route.ForgetRefusals();
+  EXPECT_FALSE(route.HaveAllRefused(Three()));
+  EXPECT_TRUE(route.OnRefused(Three()));
+}
+
 TEST(ServerRouteTest, TheRefusalOfAServerThatWasNamedIsThatOfTheOneThatNamedIt) {
   ServerRoute route;
   ASSERT_TRUE(route.Follow(Three(), "d:4"));

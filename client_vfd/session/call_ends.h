@@ -25,6 +25,12 @@ inline absl::Status AsLostServer(absl::Status status) {
   return absl::UnavailableError(status.message());
 }
 
+// A stream that has begun ends so, and would begin anew, here or at another server.
+inline bool IsCutShort(const absl::Status& status) {
+  return IsAway(status) || IsPassing(status) || absl::IsUnavailable(status) ||
+         absl::IsCancelled(status);
+}
+
 }  // namespace h5mirror::vfd
 
 #endif  // H5MIRROR_CLIENT_VFD_SESSION_CALL_ENDS_H_

@@ -13,6 +13,18 @@ TEST(CallEndsTest, AServerThatCancelsACallIsLost) {
   EXPECT_EQ(AsLostServer(absl::OkStatus()), absl::OkStatus());
 }
 
+// AsLostServer() is asked only behind it, where kUnavailable has the call made again.
+TEST(CallEndsTest, AStreamThatItsServerCancelsIsCutShort) {
+  for (const absl::Status& ended :
+       {absl::CancelledError("CANCELLED"), absl::UnavailableError("Socket closed"),
+        absl::DeadlineExceededError("no answer"),
+        rpc::ElsewhereError({"node-b:7447", "beam", 2})}) {
+    EXPECT_TRUE(IsCutShort(ended)) << ended;
+  }
+  EXPECT_FALSE(IsCutShort(absl::OkStatus()));
+  EXPECT_FALSE(IsCutShort(absl::NotFoundError("none")));
+}
+
 TEST(CallEndsTest, AServerThatNamesAnotherOneIsThere) {
   const absl::Status elsewhere = rpc::ElsewhereError({"node-b:7447", "beam", 2});
   EXPECT_FALSE(IsAway(elsewhere));

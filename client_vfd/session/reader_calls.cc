@@ -513,13 +513,12 @@ absl::StatusOr<v1::Version> ReaderCalls::DigestFile(const rpc::ClientOptions& se
   rpc::DigestBlocks blocks(request, sink);
   const ReaderServer only{server};
   bool begun = false;
-  H5M_RETURN_IF_ERROR(
-      RunAtServers({only, request.name(), timeout}, [&](const Route& route, absl::Time* deadline) {
-        const absl::Status status = DigestOnce(route, timeout, request, deadline, blocks, &begun);
-        // It would begin again with the first block, here or at another server.
-        const bool goes_on = IsAway(status) || IsPassing(status) || absl::IsUnavailable(status);
-        return begun && goes_on ? absl::AbortedError(status.message()) : status;
-      }));
+  const Target target{only, request.name(), timeout};
+  H5M_RETURN_IF_ERROR(RunAtServers(target, [&](const Route& route, absl::Time* deadline) {
+    const absl::Status status = DigestOnce(route, timeout, request, deadline, blocks, &begun);
+    // It would begin again with the first block, here or at another server.
+    return begun && IsCutShort(status) ? absl::AbortedError(status.message()) : status;
+  }));
   return blocks.Finish();
 }
 

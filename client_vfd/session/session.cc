@@ -121,7 +121,7 @@ void Session::CopyOut(Extent extent) {
     for (const Extent& part : parts) {
       std::string copy(part.length, '\0');
       if (!file_->Read(part, copy.data()).ok()) {
-        CutOff("the local file cannot be read back");
+        CutOffHere("the local file cannot be read back");
         return;
       }
       queue_.Save(part, std::move(copy));
@@ -284,6 +284,10 @@ void Session::GoBehind(const std::string& why, bool quiet) {
 
 void Session::CutOff(const std::string& why, Retry retry) {
   route_.OnLost(config_.server);  // It may have been given up meanwhile.
+  CutOffHere(why, retry);
+}
+
+void Session::CutOffHere(const std::string& why, Retry retry) {
   link_.Cancel();
   LoseStream(why, retry);
   host_.Wake(this);

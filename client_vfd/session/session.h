@@ -345,9 +345,11 @@ class Session final : public std::enable_shared_from_this<Session>,
   bool TakeFinalAttempt(Retry retry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The file is closed, and another server of the cluster may take its cell over in time.
   bool AwaitsTakeover() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // After a server of a cluster that is away, or may be of another one.
+  Retry RetryInCluster() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseEnded(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The stream has ended with `status`, a refusal. True: another server of the list is asked, or
-  // will be, as the one that was asked may be of another cluster.
+  // A stream that was not taken has ended with `status`. True: that is a refusal, and another
+  // server of the list is asked, or will be, as the one that was asked may be of another cluster.
   bool AskOthersFirst(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The server has ended the stream with kUnavailable.
   void LeaveServer(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -443,7 +445,11 @@ class Session final : public std::enable_shared_from_this<Session>,
   // `quiet`: the next attempt comes at once, and the user need not know yet.
   void GoBehind(const std::string& why, bool quiet) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TimeOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Gives the stream up, as its server is silent, or too slow: the next one of a list is asked.
   void CutOff(const std::string& why, Retry retry = Retry::kNever)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The same for a reason of this side: the server stays as it is.
+  void CutOffHere(const std::string& why, Retry retry = Retry::kNever)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Notify(const char* event, const std::string& detail, bool to_user)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

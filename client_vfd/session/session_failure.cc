@@ -62,7 +62,7 @@ void Session::LoseEnded(const absl::Status& status) {
 
 Session::Retry Session::RetryAfter(const absl::Status& status) const {
   const bool is_of_cluster = route_.IsOfCluster(config_.server);
-  if (is_of_cluster && absl::IsUnavailable(status)) return Retry::kTakeover;
+  if (is_of_cluster && absl::IsUnavailable(status)) return RetryInCluster();
   // The server was there just now, maybe for the session that this one followed.
   const bool just_lost =
       base_.inherited_from() > 0 && host_.Now() - standing_.behind_since() < kRestartPatience;
@@ -73,6 +73,8 @@ Session::Retry Session::RetryAfter(const absl::Status& status) const {
 
 bool Session::AskOthersFirst(const absl::Status& status) {
   if (config_.server.others.empty() || !IsRefusal(status)) return false;
+  // BUSY and the like come from the file's own server, with kFailedPrecondition.
+  if (link_.answer() != Link::Answer::kNone) return false;
   if (absl::IsUnauthenticated(status)) {
     // The same server is asked again with it.
     if (host_.NewestToken(config_.server) != token_) return false;
@@ -87,8 +89,9 @@ bool Session::AskOthersFirst(const absl::Status& status) {
     host_.Wake(this);
     return true;
   }
-  LoseStream(std::string(status.message()), Retry::kTakeover);
-  HurryToOthers();
+  const Retry retry = RetryInCluster();
+  LoseStream(std::string(status.message()), retry);
+  if (retry == Retry::kTakeover) HurryToOthers();
   return true;
 }
 
@@ -144,7 +147,11 @@ bool Session::TakeNewToken() {
   std::string newest = host_.NewestToken(config_.server);
   if (newest == token_) return false;
   // A credential of munge goes with each call of a connection, which other sessions share.
-  if (!rpc::IsMungeSource(config_.server.token_source)) host_.DropChannel(ServerNow());
+  // Nor does it change a refusal, as each server that refuses one has another one made.
+  if (!rpc::IsMungeSource(config_.server.token_source)) {
+    host_.DropChannel(ServerNow());
+    route_.ForgetRefusals();
+  }
   token_ = std::move(newest);
   return true;
 }
@@ -153,6 +160,7 @@ bool Session::TakeNewToken() {
 void Session::GoOnWithToken() {
   waits_for_token_ = false;
   if (life_.done()) return;
+  route_.ForgetRefusals();
   link_.TryAgain();
   if (LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
 }
@@ -188,13 +196,20 @@ bool Session::TakeFinalAttempt(Retry retry) {
   return (has_attempts || is_taken_over) && FileIsAsClosed();
 }
 
+Session::Retry Session::RetryInCluster() const {
+  return tickets_.sealed() && !AwaitsTakeover() ? Retry::kFinalCut : Retry::kTakeover;
+}
+
 // A takeover lasts for seconds, and servers that say that nobody serves the file answer at once. So
 // the close's time counts then, and no number of attempts; a program that lives on gives it as much
-// time as most takeovers take.
+// time as most takeovers take. An outage that was longer than that at the close is no takeover.
 bool Session::AwaitsTakeover() const {
   if (!tickets_.sealed() || !route_.IsOfCluster(config_.server)) return false;
-  const absl::Time latest = std::max(program_clock_.CloseEnds(config_.timeout),
-                                     program_clock_.close_time() + ServerRounds::kHurryFor);
+  const absl::Time closed_at = program_clock_.close_time();
+  const absl::Duration longest = std::max(config_.timeout, ServerRounds::kHurryFor);
+  if (standing_.is_behind() && closed_at - standing_.behind_since() >= longest) return false;
+  const absl::Time latest =
+      std::max(program_clock_.CloseEnds(config_.timeout), closed_at + ServerRounds::kHurryFor);
   return host_.Now() < latest;
 }
 

@@ -275,6 +275,7 @@ void Session::ForgetRename() {
 
 void Session::OnDurable(const v1::CutDurable& durable) {
   rounds_.OnAck();
+  lacking_.OnOtherwise();  // Its next owner has it.
   tickets_.OnDurable(durable.seq());
   group_.OnDurable(tickets_.durable_seq());
   base_.OnDurable(durable.cut(), durable.version());
@@ -290,6 +291,7 @@ void Session::OnEnded(const absl::Status& status) {
   ForgetStream();
   if (gone()) host_.WakeSuccessors(*this);
   if (link_.is_cancelled()) return;  // LoseStream() has been here.
+  const bool was_taken = link_.is_open();
   link_.End();
   if (standing_.is_diverged() && life_.released()) FinishSession();
   if (life_.done() || standing_.is_diverged()) {
@@ -298,7 +300,8 @@ void Session::OnEnded(const absl::Status& status) {
   }
   if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) return;
   if (link_.answer() == Link::Answer::kUnknownFile) return BeginAsNewFile();
-  if (FollowElsewhere(status) || AskOthersFirst(status)) return;
+  // A server that has taken the stream is none of another cluster, and refuses it for good.
+  if (FollowElsewhere(status) || (!was_taken && AskOthersFirst(status))) return;
   const auto mismatch = link_.ever_opened() ? std::nullopt : TlsInTheWay(ServerNow(), status);
   if (mismatch) {
     link_.Refuse();

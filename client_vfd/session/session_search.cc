@@ -80,7 +80,8 @@ void Session::SearchServer(absl::Time now) {
 
 void Session::OnServerTold(uint64_t number, const ServerAnswer& answer) {
   absl::MutexLock lock(&mutex_);
-  if (!search_.Take(number) || WaitsFor() == OwnerSearch::Wait::kNothing) return;
+  if (!search_.Take(number)) return;
+  if (WaitsFor() == OwnerSearch::Wait::kNothing) return lacking_.OnOtherwise();
   const Told told = WeighAnswer(answer);
   search_.OnTold(told, host_.Now());
   if (told != Told::kOther) asked_route_.reset();  // The next one of the list is asked next.
@@ -135,6 +136,7 @@ bool Session::MayBeNew() const { return base_.base_cut() <= 0 && tickets_.durabl
 // `server` says nothing against the one that lacks the file. Where all say so, the stream moves
 // there. `told`: what it has told, if no server lacks the file.
 OwnerSearch::Told Session::HearOfLacking(const std::string& server, Told told) {
+  if (!MayBeNew()) lacking_.OnOtherwise();  // The stream's own server has acked it since.
   if (lacking_.server().empty()) return told;
   lacking_.OnNothing(server);
   const rpc::ClientOptions cluster = ClusterNow();

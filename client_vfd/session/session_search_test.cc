@@ -182,6 +182,20 @@ TEST_F(SessionSearchTest, AnOwnerThatLacksADurableFileIsOfAnotherCluster) {
   EXPECT_THAT(Targets(), ElementsAre(kA));
 }
 
+TEST_F(SessionSearchTest, SoItIsWhereTheFileBecomesDurableBeforeTheOthersWereHeard) {
+  Owe();
+  EXPECT_NE(AnswerNext(OwnerLacks()), "");
+  session_->AfterWrite({4, 4}, H5M_WRITE_RAW);
+  session_->Cut(CutKind::kSync, H5M_ACK_NONE, "");
+  session_->Pump();
+  stream().Drain();
+  stream().AckDurable(1);  // Of two barriers.
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_NE(AnswerNext(Answer(absl::DeadlineExceededError("1 s")), absl::Seconds(10)), "");
+  }
+  EXPECT_THAT(Targets(), ElementsAre(kA));
+}
+
 TEST_F(SessionSearchTest, AnotherFileOfThatNameIsNotMovedTo) {
   Owe();
   EXPECT_NE(AnswerNext(Has({9, 9})), "");

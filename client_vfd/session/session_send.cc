@@ -122,7 +122,7 @@ bool Session::Prepare() {
       if (!NoteBarrier()) {
         tickets_.NotSent(barrier->end.ticket);
         host_.pool().Return(buffer);
-        CutOff("the file was opened again");
+        CutOffHere("the file was opened again");
         return false;
       }
       if (barrier->end.group) group_.Sent(barrier->seq, barrier->end.group->number);
@@ -136,7 +136,7 @@ bool Session::Prepare() {
     queue_.DoneReading();
     for (const Piece& piece : writes->pieces) progress_.Sent(piece.extent.length);
     if (!status.ok()) {
-      CutOff(std::string(status.message()));
+      CutOffHere(std::string(status.message()));
       return false;
     }
     outbox_.Push(std::move(message), Outbox::Kind::kData);

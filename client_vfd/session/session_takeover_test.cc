@@ -46,7 +46,7 @@ class SessionTakeoverTest : public ::testing::Test {
     config.server.others = {{kB, false}, {kC, false}};
     config.timeout = timeout;
     config.outage_wait = outage_wait;
-    session_ = Session::Start(host_, std::move(config), std::make_unique<FakeReader>());
+    session_ = Session::Start(host_, std::move(config), std::make_unique<FakeReader>(&reads_fail_));
     session_->Pump();
   }
 
@@ -74,6 +74,7 @@ class SessionTakeoverTest : public ::testing::Test {
       stream.Drain();
     }
     if (stream.barriers.empty()) return;
+    if (!at_barrier_.ok()) return stream.End(at_barrier_);
     durable_seq_ = stream.barriers.back();
     stream.barriers.clear();
     stream.AckDurable(durable_seq_);
@@ -97,6 +98,8 @@ class SessionTakeoverTest : public ::testing::Test {
 
   const std::filesystem::path directory_;
   std::map<std::string, absl::Status> servers_;
+  absl::Status at_barrier_;  // ends the stream of a server that takes it
+  bool reads_fail_ = false;  // those of the local file
   uint64_t durable_seq_ = 0;
   FakeHost host_;
   std::shared_ptr<Session> session_;
@@ -201,6 +204,27 @@ TEST_F(SessionTakeoverTest, AProgramThatWaitsOutagesOutHasItsCloseDurable) {
   EXPECT_LT(host_.now - opened_at, absl::Seconds(14));
 }
 
+TEST_F(SessionTakeoverTest, ACloseInALongOutageWaitsForNoTakeover) {
+  SetAll(absl::OkStatus());
+  Start(absl::Seconds(30));
+  Write();
+  Flush();
+  PassFor(absl::Seconds(1));
+  ASSERT_EQ(Status().state, H5M_STATE_MIRRORING);
+  for (const absl::Status& away : {absl::UnavailableError("Connection refused"), NobodyServes()}) {
+    SetAll(away);
+    Write();
+    Flush();
+    PassFor(absl::Seconds(40));
+    ASSERT_EQ(Status().state, H5M_STATE_BEHIND);
+  }
+  const absl::Time closed_at = host_.now;
+  const size_t attempts = host_.streams.size();
+  EXPECT_FALSE(Close().ok());
+  EXPECT_LE(host_.now - closed_at, absl::Seconds(3));
+  EXPECT_LE(host_.streams.size() - attempts, 9u);
+}
+
 TEST_F(SessionTakeoverTest, AServerOfAnotherClusterDoesNotEndASession) {
   SetAll(absl::OkStatus());
   Start(absl::Seconds(1));
@@ -231,6 +255,78 @@ TEST_F(SessionTakeoverTest, NorDoesItWhereItIsTheFirstThatIsAsked) {
   Flush();
   PassFor(absl::Seconds(1));
   EXPECT_EQ(Status().state, H5M_STATE_MIRRORING);
+}
+
+TEST_F(SessionTakeoverTest, AnotherWriterOfTheFileIsNoServerOfAnotherCluster) {
+  Start(absl::Seconds(1));
+  FakeStream& stream = host_.streams.back();
+  ASSERT_EQ(stream.target, kA);
+  stream.Drain();
+  stream.OpenBusy("node-z");
+  stream.End(absl::FailedPreconditionError("node-z"));
+  EXPECT_THAT(Status().message, HasSubstr("another writer holds it: node-z"));
+  Write();
+  Flush();
+  PassFor(absl::Seconds(1));
+  ASSERT_GE(host_.streams.size(), 2u);
+  EXPECT_EQ(host_.streams[1].target, kA);
+}
+
+TEST_F(SessionTakeoverTest, ARefusalByTheServerThatHasTakenTheStreamCounts) {
+  SetAll(absl::OkStatus());
+  at_barrier_ = absl::InvalidArgumentError("barrier.size_bytes is invalid");
+  Start(absl::Seconds(1));
+  Write();
+  Flush();
+  PassFor(absl::Seconds(10));
+  EXPECT_EQ(host_.streams.size(), 1u);
+  EXPECT_EQ(Status().state, H5M_STATE_BEHIND);
+  EXPECT_THAT(Status().message, HasSubstr("barrier.size_bytes is invalid"));
+}
+
+TEST_F(SessionTakeoverTest, AllServersSeeATokenThatComesLater) {
+  SetAll(absl::UnauthenticatedError("the token has expired"));
+  Start(absl::Seconds(1));
+  Write();
+  Flush();
+  PassFor(absl::Seconds(5));
+  ASSERT_EQ(host_.streams.size(), 3u);
+  servers_[kC] = absl::OkStatus();
+  host_.newest_token = "another one";
+  PassFor(absl::Seconds(2));
+  EXPECT_EQ(Status().state, H5M_STATE_MIRRORING);
+}
+
+TEST_F(SessionTakeoverTest, ServersThatWereAwayBeforeARefusalAreAskedAgain) {
+  SetAll(absl::UnavailableError("Network is unreachable"));
+  Start(absl::Seconds(1));
+  Write();
+  Flush();
+  PassFor(absl::Seconds(5));
+  while (host_.streams.back().owner == nullptr) Pass();
+  SetAll(absl::OkStatus());
+  servers_[host_.streams.back().target] = absl::PermissionDeniedError("no right to write");
+  PassFor(absl::Seconds(5));
+  EXPECT_EQ(Status().state, H5M_STATE_MIRRORING);
+}
+
+TEST_F(SessionTakeoverTest, ALocalFileThatCannotBeReadIsNoFailureOfTheServer) {
+  SetAll(absl::OkStatus());
+  Start(absl::Seconds(1));
+  Write();
+  Flush();
+  PassFor(absl::Seconds(1));
+  reads_fail_ = true;
+  Write();
+  Flush();
+  PassFor(absl::Milliseconds(300));
+  EXPECT_EQ(Status().state, H5M_STATE_BEHIND);
+  reads_fail_ = false;
+  Write();
+  Flush();
+  PassFor(absl::Seconds(2));
+  EXPECT_EQ(Status().state, H5M_STATE_MIRRORING);
+  for (const FakeStream& stream : host_.streams) EXPECT_EQ(stream.target, kA);
 }
 
 TEST_F(SessionTakeoverTest, ARefusalByAllServersCounts) {

@@ -62,6 +62,13 @@ class FakeStream final : public Stream {
     opened.set_file_id(ToByteString(kFakeFileId));
     owner->OnResponse(response);
   }
+  // Another writer holds the file.
+  void OpenBusy(const std::string& holder) {
+    v1::MirrorFileResponse response;
+    response.mutable_opened()->set_relation(v1::RELATION_BUSY);
+    response.mutable_opened()->set_state(holder);
+    owner->OnResponse(response);
+  }
   void AckDurable(uint64_t seq) {
     v1::MirrorFileResponse response;
     response.mutable_cut_durable()->set_seq(seq);
@@ -87,12 +94,20 @@ class FakeStream final : public Stream {
 
 class FakeReader final : public FileReader {
  public:
+  FakeReader() = default;
+  // Borrows `fails`: the file cannot be read while it is set.
+  explicit FakeReader(const bool* fails) : fails_(fails) {}
+
   absl::Status Read(Extent extent, char* out) const override {
+    if (fails_ != nullptr && *fails_) return absl::InternalError("Input/output error");
     std::fill_n(out, extent.length, 'x');
     return absl::OkStatus();
   }
   absl::StatusOr<FileStat> Stat() const override { return FileStat(); }
   std::vector<Extent> DataExtents() const override { return {}; }
+
+ private:
+  const bool* const fails_ = nullptr;
 };
 
 class FakeHost final : public SessionHost {
@@ -120,6 +135,9 @@ class FakeHost final : public SessionHost {
     return *pool;
   }
   std::atomic<int64_t>& saved_bytes(const std::string& /*server*/) override { return saved_bytes_; }
+  std::string NewestToken(const rpc::ClientOptions& options) override {
+    return newest_token.empty() ? options.token : newest_token;
+  }
   bool Suspect(const std::string& /*server*/) override { return false; }
   void SetSuspect(const std::string& /*server*/, bool /*suspect*/) override {}
   Stream* StartStream(const rpc::ClientOptions& options, StreamOwner* owner) override {
@@ -140,6 +158,7 @@ class FakeHost final : public SessionHost {
   std::deque<FakeStream> streams;
   std::deque<Question> questions;
   std::vector<std::string> dropped;
+  std::string newest_token;  // empty: that of the options
 
  private:
   std::atomic<int64_t> saved_bytes_{0};
