@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/strings.h"
@@ -28,10 +29,19 @@ void CutOpener::Take(std::shared_ptr<OpenReader> reader, uid_t user, rpc::CutMap
   absl::MutexLock lock(&mutex_);
   tasks_.push_back({std::move(reader), user, std::move(question)});
   if (idle_ >= tasks_.size() || threads_.size() >= kThreadsMax) return;
-  threads_.emplace_back([this] {
-    pthread_setname_np(pthread_self(), "h5m-open");
-    Run();
-  });
+  try {
+    threads_.emplace_back([this] {
+      pthread_setname_np(pthread_self(), "h5m-open");
+      Run();
+    });
+  } catch (const std::system_error&) {  // No more threads: those that are there take it in turn.
+    if (threads_.empty()) HangUpAll();
+  }
+}
+
+void CutOpener::HangUpAll() {
+  for (const Task& task : tasks_) shutdown(task.reader->fd.get(), SHUT_RDWR);
+  tasks_.clear();
 }
 
 std::deque<CutOpener::Task>::iterator CutOpener::FindTask() {

@@ -66,6 +66,8 @@ class CutOpener {
   // The first task of a user that may have one more thread.
   std::deque<Task>::iterator FindTask() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::optional<Task> Next();
+  // The readers open their files through gRPC.
+  void HangUpAll() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Answer(const Task& task);
 
   const Open open_;
