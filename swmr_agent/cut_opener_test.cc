@@ -41,7 +41,7 @@ Reader Ask(CutOpener& opener, uid_t user, const std::string& name,
 int64_t SnapshotBytesFrom(const Reader& reader) {
   Answer answer{};
   const ssize_t got = recv(reader.fd.get(), &answer, sizeof(answer), MSG_WAITALL);
-  return got == sizeof(answer) ? answer.snapshot_bytes : -1;
+  return got == sizeof(answer) ? static_cast<int64_t>(answer.snapshot_bytes) : -1;
 }
 
 TEST(CutOpenerTest, AnOpenThatWaitsHoldsUpNoOther) {
