@@ -135,7 +135,8 @@ def test_a_cell_moves_under_its_writer(trio):
     trio.await_event(owner, "cell_moved", "x")
     trio.await_metric(owner, "handovers_total", 1)
     trio.await_metric(to, "takeovers_total", 0)
-    assert trio.metric(to, "cells") >= 1
+    # The registry has it first; then its store is opened.
+    wait_until(lambda: trio.metric(to, "cells") >= 1, f"{to} serves no cell", 30)
     done = writer.out().count("cut ")
     writer.wait_for_line(f"cut {done + 5}")
     trio.site.local("enough").touch()
