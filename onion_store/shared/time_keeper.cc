@@ -22,6 +22,9 @@ constexpr absl::Duration kOffMax = absl::Hours(366 * 24);
 constexpr absl::Duration kSettle = absl::Hours(1);
 constexpr absl::Duration kSettleLong = absl::Hours(24);
 constexpr absl::Duration kNotePeriod = absl::Minutes(10);
+// Two clocks that were read within this time show one moment.
+constexpr absl::Duration kOneMoment = absl::Milliseconds(100);
+constexpr int kReadingsMax = 5;
 constexpr size_t kNoteBytesMax = 4096;
 
 // This program is younger: a clock that shows less is one that nobody has set.
@@ -100,9 +103,21 @@ void TimeKeeper::Take(absl::Time machine, absl::Duration since) {
   goes_alone_ = was_off_ = false;
 }
 
+// A process that is stopped between the two readings, or with its machine, would see a clock that
+// went back: both are read again. On a machine that is never fast enough, the last readings count.
+TimeKeeper::Clocks TimeKeeper::ReadClocks() const {
+  std::optional<BootTime> before = SinceBoot();
+  for (int reading = 1;; ++reading) {
+    const absl::Time machine = env_.Now();
+    std::optional<BootTime> after = SinceBoot();
+    const bool at_once = !before || !after || after->since - before->since <= kOneMoment;
+    if (at_once || reading == kReadingsMax) return {machine, std::move(after)};
+    before = std::move(after);
+  }
+}
+
 TimeKeeper::Reading TimeKeeper::Look(Told* told) {
-  const absl::Time machine = env_.Now();
-  const std::optional<BootTime> boot = SinceBoot();
+  const auto [machine, boot] = ReadClocks();
   if (!boot) return {machine, machine};
   const absl::Duration since = boot->since;
   if (!std::exchange(started_, true)) {

@@ -54,6 +54,12 @@ class TimeKeeper final : public Env {
     absl::Time time;     // this clock
     absl::Time machine;  // the machine's
   };
+  struct Clocks {
+    absl::Time machine;
+    std::optional<BootTime> boot;
+  };
+  // Both of one moment.
+  Clocks ReadClocks() const;
   Reading Look(Told* told) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The machine's clock agrees with this one, but for drift.
   void Agree(absl::Time machine, absl::Duration since, Told* told)

@@ -111,6 +111,23 @@ TEST_F(TimeKeeperTest, AJumpOfSomeDaysIsFollowedAndNothingExpiresUntilItHasHeld)
   EXPECT_THAT(keeper_->Doubt(), IsEmpty());
 }
 
+TEST_F(TimeKeeperTest, ASleepBetweenTheReadingsOfBothClocksIsNoClockThatWasSet) {
+  Run(2 * kDay);
+  for (const absl::Duration sleep : {absl::Minutes(1), absl::Hours(9)}) {
+    env_.SetTime([this, sleeps = std::make_shared<int>(1), sleep] {
+      const absl::Time read = machine_;
+      if ((*sleeps)-- > 0) {
+        machine_ += sleep;
+        since_boot_ += sleep;
+      }
+      return read;
+    });
+    EXPECT_EQ(keeper_->Now(), machine_);
+    EXPECT_THAT(keeper_->Doubt(), IsEmpty());
+  }
+  EXPECT_THAT(told_, IsEmpty());
+}
+
 TEST_F(TimeKeeperTest, AMachineThatWasOffForMonthsIsBelievedAndNothingExpiresForADay) {
   Run(kDay);
   Reboot(100 * kDay);
