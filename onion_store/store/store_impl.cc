@@ -127,12 +127,15 @@ absl::Status StoreImpl::Close(absl::Duration deadline) {
     if (closed_) return absl::OkStatus();
     closed_ = true;
   }
-  for (const auto& file : LiveFiles()) file->Hurry();
+  // Held to the end: with Stop() a file may go that only the background holds, and its cuts with it.
+  std::vector<std::shared_ptr<FileImpl>> files = LiveFiles();
+  for (const auto& file : files) file->Hurry();
   context_->background->WaitIdle(context_->env.Now(), deadline);
   context_->stops_applying = true;
   context_->background->Stop();
   absl::Status status;
-  for (const auto& file : LiveFiles()) {
+  for (auto& file : LiveFiles()) files.push_back(std::move(file));  // Some were being opened.
+  for (const auto& file : files) {
     const bool was_alive = file->dead().ok();  // It dies of what fails here.
     absl::Status durable = file->MakeAllDurable();
     if (status.ok() && was_alive) status = durable;

@@ -57,6 +57,27 @@ class StoreTest : public testing::Test {
   std::unique_ptr<Store> store_;
 };
 
+TEST(StoreCloseTest, LosesNoCutThatOnlyTheBackgroundHolds) {
+  for (int round = 0; round < 50; ++round) {
+    FaultEnv env;
+    auto store = OpenStore(env, "/");
+    CutNumber newest = 0;
+    {
+      Writer writer(*store->OpenOrCreateFile("x.h5", kPage), SessionStart::kNewGeneration);
+      ASSERT_TRUE(writer.Write(0, std::string(kPage, 'a')).ok());
+      ASSERT_TRUE(writer.CutDurably(BarrierKind::kCommit).ok());
+      ASSERT_TRUE(writer.Write(0, std::string(kPage, 'b')).ok());
+      newest = writer.Cut(BarrierKind::kCommit).value_or(0);
+      ASSERT_TRUE(writer.End().ok());
+    }
+    // No time to wait: what the background does not reach, Close() does.
+    ASSERT_TRUE(store->Close(absl::ZeroDuration()).ok());
+    store = OpenStore(env, "/");
+    const auto file = *store->OpenFile("x.h5");
+    ASSERT_EQ(ReadVersion(*file, 2), std::string(kPage, 'b')) << "cut " << newest << " is lost";
+  }
+}
+
 TEST_F(StoreTest, ACommitIsAPlainFileAndAVersion) {
   std::string content(10000, 'a');
   Commit("d/x.h5", content);
