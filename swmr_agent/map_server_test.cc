@@ -62,11 +62,12 @@ class MapServerTest : public testing::Test {
       absl::MutexLock lock(&mutex_);
       return may_read_;
     };
-    return SharedView{image_, *std::move(window), check};
+    return SharedView{image_, *std::move(window), check, question.version > 0};
   }
   absl::StatusOr<std::unique_ptr<rpc::SharedBlocks>> AskBlocks(const std::string& name = "a.h5",
-                                                               uint64_t size_bytes = kSize) {
-    rpc::CutMapQuestion question{"s:1", name, "", 7, 0};
+                                                               uint64_t size_bytes = kSize,
+                                                               int64_t version = 0) {
+    rpc::CutMapQuestion question{"s:1", name, "", 7, version};
     question.kind = rpc::CutMapQuestion::Kind::kBlocks;
     return rpc::SharedBlocks::Ask(path(), question, size_bytes, absl::Now() + absl::Seconds(30));
   }
@@ -264,6 +265,41 @@ TEST_F(MapServerTest, AFileThatWasClosedLeavesItsMemoryToAnother) {
     }
   }
   server_.reset();  // Before the ranges.
+}
+
+TEST_F(MapServerTest, AReaderOfALargeVersionIsToldThatItIsAlone) {
+  FakeRanges ranges(RandomBytes(200 * kBlockBytes, 3));
+  image_ = std::make_shared<CutImage>(pool_, ranges.bytes.size(), ranges.Reader());
+  const auto read = [](rpc::SharedBlocks& blocks, uint64_t count) {
+    for (uint64_t i = 0; i < count && !blocks.IsAlone(); ++i) {
+      EXPECT_LE(ReadBlocks(blocks, i * 7 * kBlockBytes, 10).size(), 10);
+    }
+    return blocks.IsAlone();
+  };
+  {
+    const auto cut = AskBlocks("a.h5", ranges.bytes.size(), 0);
+    ASSERT_TRUE(cut.ok()) << cut.status();
+    EXPECT_FALSE(read(**cut, 20)) << "of a file that changes the server may drop the cut";
+  }
+  const auto one = AskBlocks("a.h5", ranges.bytes.size(), 3);
+  ASSERT_TRUE(one.ok()) << one.status();
+  {
+    const auto other = AskBlocks("a.h5", ranges.bytes.size(), 3);
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_FALSE(read(**one, 10));
+    EXPECT_FALSE(read(**other, 25));
+  }
+  // The server hears of the other's end on another connection.
+  for (uint64_t block = 0; !(*one)->IsAlone(); block = (block + 7) % 200) {
+    ReadBlocks(**one, block * kBlockBytes, 10);
+  }
+  const uint64_t asked = [&] {
+    absl::MutexLock lock(&ranges.mutex);
+    return ranges.asked.size();
+  }();
+  for (uint64_t block = 0; block < 200; ++block) ReadBlocks(**one, block * kBlockBytes, 10);
+  server_.reset();  // Before the ranges.
+  EXPECT_EQ(ranges.asked.size(), asked) << "it goes elsewhere";
 }
 
 TEST_F(MapServerTest, ALackFromBeforeDoesNotEndTheNextWindowThatIsClosed) {

@@ -328,6 +328,7 @@ bool ReaderCalls::RunAtAgent(Route route, absl::Duration timeout, Attempt attemp
 }
 
 absl::Status ReaderCalls::Run(const Target& target, Attempt attempt) {
+  if (RunAtServersFirst(target, attempt)) return absl::OkStatus();
   Route agent;
   if (FindAgent(target.server, &agent) && RunAtAgent(std::move(agent), target.timeout, attempt)) {
     return absl::OkStatus();
@@ -374,9 +375,10 @@ absl::Status ReaderCalls::RunAtServers(const Target& target, Attempt attempt) {
 absl::Status ReaderCalls::RunOnce(const Target& target, Attempt attempt) {
   absl::Duration timeout = target.timeout;
   Route route;
-  if (FindAgent(target.server, &route)) {
-    timeout = std::min(timeout, kAgentTimeout);
-  } else {
+  const bool goes_to_server = GoesToServer(target.server);
+  const bool has_agent = !goes_to_server && FindAgent(target.server, &route);
+  if (goes_to_server || has_agent) timeout = std::min(timeout, kAgentTimeout);
+  if (!has_agent) {
     route = {.options = RouteTo(target).Apply(target.server)};
   }
   H5M_RETURN_IF_ERROR(Begin(&route, &timeout));

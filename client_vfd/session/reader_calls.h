@@ -136,7 +136,12 @@ class ReaderCalls {
   static absl::Status Try(const Route& route, absl::Time* deadline, Attempt attempt);
 
   // Makes the call at the agent, where there is one; if there is none or it fails, at the server.
+  // One that passes by the agent is made at the server before that.
   absl::Status Run(const Target& target, Attempt attempt);
+  // A call for this server passes by the agent, and has not failed so for a minute.
+  bool GoesToServer(const ReaderServer& server);
+  // Makes such a call, within as little time as at an agent. False: it is none, or it failed.
+  bool RunAtServersFirst(const Target& target, Attempt attempt);
   // At the server, or at those of its cluster, one after the other.
   absl::Status RunAtServers(const Target& target, Attempt attempt);
   // Of a call at one server. A suspect one gets little time at the first, so that the others are
@@ -185,6 +190,7 @@ class ReaderCalls {
   absl::Mutex mutex_;
   std::map<std::string, Peer> peers_ ABSL_GUARDED_BY(mutex_);
   rpc::OwnerCache owners_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, absl::Time> not_direct_until_ ABSL_GUARDED_BY(mutex_);  // by target
   std::weak_ptr<rpc::BlockCache> cache_ ABSL_GUARDED_BY(mutex_);
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   // The calls of them that a fork cancels.

@@ -11,6 +11,8 @@ namespace h5mirror::vfd {
 struct ReaderServer : rpc::ClientOptions {
   // "auto": h5mirror-agent, if its socket is found; "off": never; else the path of its socket.
   std::string agent = "off";
+  // The server is asked first, and the agent only if that fails.
+  bool passes_agent = false;
 };
 
 // The socket of the agent for readers of `server`. With "auto" the user's own agent, else that of
