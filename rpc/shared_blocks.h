@@ -49,8 +49,9 @@ class SharedBlocks {
   uint64_t ReadBeside(uint64_t offset, absl::Span<char> out);
   // The same, with no question to the agent.
   uint64_t Peek(uint64_t offset, absl::Span<char> out) const;
-  // The agent has said that nobody else reads the file, and that it has no room for it: what is not
-  // in the memory is read best at the server. So for ten seconds; then the agent is asked again.
+  // The agent has said that nobody else reads the file, and that it has no room for it: bytes that
+  // are not in the memory are read best at the server. So for ten seconds; then the agent is asked
+  // again.
   bool IsAlone() const;
 
  private:

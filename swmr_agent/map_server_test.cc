@@ -302,6 +302,36 @@ TEST_F(MapServerTest, AReaderOfALargeVersionIsToldThatItIsAlone) {
   EXPECT_EQ(ranges.asked.size(), asked) << "it goes elsewhere";
 }
 
+TEST_F(MapServerTest, AReaderThatKnowsNothingOfItIsNeverToldThatItIsAlone) {
+  FakeRanges ranges(RandomBytes(200 * kBlockBytes, 3));
+  image_ = std::make_shared<CutImage>(pool_, ranges.bytes.size(), ranges.Reader());
+  const OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
+  const sockaddr_un name = Name();
+  ASSERT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+  rpc::CutMapQuestion question{"s:1", "a.h5", "", 7, 3};
+  question.kind = rpc::CutMapQuestion::Kind::kBlocks;
+  const std::string asked = rpc::EncodeQuestion(question);
+  ASSERT_GT(send(fd.get(), asked.data(), asked.size(), MSG_NOSIGNAL), 0);
+  rpc::SharedBlocksAnswer answer{};
+  ASSERT_EQ(recv(fd.get(), &answer, sizeof(answer), MSG_WAITALL), sizeof(answer));
+  const auto ask = [&](uint64_t block, rpc::SharedWant::Kind kind) {
+    const rpc::SharedWant want{block, 1, kind};
+    EXPECT_EQ(send(fd.get(), &want, sizeof(want), MSG_NOSIGNAL), sizeof(want));
+    rpc::SharedFilled filled{};
+    EXPECT_EQ(recv(fd.get(), &filled, sizeof(filled), MSG_WAITALL), sizeof(filled));
+    return filled.result;
+  };
+  for (uint64_t block = 0; block < 30; ++block) {
+    EXPECT_EQ(ask(block, rpc::SharedWant::kWait), rpc::SharedFilled::kFilled);
+  }
+  for (uint64_t block = 30; block < 38; ++block) {
+    EXPECT_EQ(ask(block, rpc::SharedWant::kWaitOrAlone), rpc::SharedFilled::kFilled);
+  }
+  EXPECT_EQ(ask(38, rpc::SharedWant::kWaitOrAlone), rpc::SharedFilled::kAlone);
+  EXPECT_EQ(ask(38, rpc::SharedWant::kWait), rpc::SharedFilled::kFilled);
+  server_.reset();  // Before the ranges.
+}
+
 TEST_F(MapServerTest, ALackFromBeforeDoesNotEndTheNextWindowThatIsClosed) {
   image_ = std::make_shared<CutImage>(pool_, kSize, ranges_.Reader());
   auto blocks = AskBlocks();

@@ -138,7 +138,7 @@ class ReaderCalls {
   // Makes the call at the agent, where there is one; if there is none or it fails, at the server.
   // One that passes by the agent is made at the server before that.
   absl::Status Run(const Target& target, Attempt attempt);
-  // A call for this server passes by the agent, and has not failed so for a minute.
+  // A call for this server passes by the agent, and none has failed so for a while.
   bool GoesToServer(const ReaderServer& server);
   // Makes such a call, within as little time as at an agent. False: it is none, or it failed.
   bool RunAtServersFirst(const Target& target, Attempt attempt);

@@ -9,7 +9,7 @@ namespace {
 
 // A reader may have an agent and no way to the server, or no right there. It is not tried again for
 // so long.
-constexpr absl::Duration kNotDirectFor = absl::Minutes(1);
+constexpr absl::Duration kNotDirectFor = absl::Minutes(10);
 
 }  // namespace
 
