@@ -14,8 +14,8 @@ constexpr int kThreads = 16;
 constexpr int kAheadMax = 4;
 constexpr int kWaitingMax = kAheadMax + 2;
 
-// So often a reader is found alone before it is told so: others that began with it have come by
-// then.
+// So often in a row a reader is found alone before it is told so: others that began with it have
+// come by then.
 constexpr int kAloneFrom = 8;
 
 bool IsAnswered(const rpc::SharedWant& want) {
@@ -25,7 +25,9 @@ bool IsAnswered(const rpc::SharedWant& want) {
 // Each look tells that memory is lacking, if it is: windows without a reader end one by one.
 bool IsAlone(BlockReader& reader, const rpc::SharedWant& want) {
   if (want.kind != rpc::SharedWant::kWaitOrAlone || !reader.view.is_version) return false;
-  return reader.view.image->IsAlone(reader.view.window) && ++reader.looks > kAloneFrom;
+  if (reader.view.image->IsAlone(reader.view.window)) return ++reader.looks > kAloneFrom;
+  reader.looks = 0;
+  return false;
 }
 
 uint32_t ResultOf(const absl::Status& status) {

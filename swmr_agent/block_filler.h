@@ -38,7 +38,7 @@ struct BlockReader {
   OwnedFd fd;
   SharedView view;
   std::atomic<int> waiting = 0;  // of its questions
-  std::atomic<int> looks = 0;    // that found it alone
+  std::atomic<int> looks = 0;    // in a row, that found it alone
 };
 
 // Has some threads, which wait for servers. Thread-safe.

@@ -329,6 +329,15 @@ TEST_F(MapServerTest, AReaderThatKnowsNothingOfItIsNeverToldThatItIsAlone) {
   }
   EXPECT_EQ(ask(38, rpc::SharedWant::kWaitOrAlone), rpc::SharedFilled::kAlone);
   EXPECT_EQ(ask(38, rpc::SharedWant::kWait), rpc::SharedFilled::kFilled);
+  {
+    const auto other = AskBlocks("a.h5", ranges.bytes.size(), 3);
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_EQ(ask(39, rpc::SharedWant::kWaitOrAlone), rpc::SharedFilled::kFilled);
+  }
+  // The server hears of the other's end on another connection, and the looks begin anew.
+  uint64_t filled = 0;
+  while (ask(filled % 200, rpc::SharedWant::kWaitOrAlone) == rpc::SharedFilled::kFilled) ++filled;
+  EXPECT_GE(filled, 8);
   server_.reset();  // Before the ranges.
 }
 
