@@ -50,8 +50,9 @@ class SharedBlocks {
   // The same, with no question to the agent.
   uint64_t Peek(uint64_t offset, absl::Span<char> out) const;
   // The agent has said that nobody else reads the file, and that it has no room for it: bytes that
-  // are not in the memory are read best at the server. So for ten seconds; then the agent is asked
-  // again.
+  // are not in the memory are read best at the server. So for ten seconds, until then; then the
+  // agent is asked again. In the past: it has not.
+  absl::Time alone_until() const { return alone_until_; }
   bool IsAlone() const;
 
  private:

@@ -109,7 +109,7 @@ Ranges BothWays(Read read) {
 }
 
 Ranges VersionRanges(const ReaderConfig& config, const v1::Version& version,
-                     std::shared_ptr<const std::atomic<bool>> passes_agent) {
+                     std::shared_ptr<const AgentPass> passes_agent) {
   ReaderServer direct = config.server;
   direct.passes_agent = true;
   const auto read = [through_agent = config.server, direct = std::move(direct),
@@ -125,7 +125,8 @@ Ranges VersionRanges(const ReaderConfig& config, const v1::Version& version,
     rpc::AskAhead(ahead, request);
     return ReaderCalls::Get().ReadVersion(
         // With metadata the agent may bring more, which it has for all readers.
-        *passes_agent && ahead == nullptr ? direct : through_agent, std::move(request), timeout,
+        passes_agent->IsNow() && ahead == nullptr ? direct : through_agent, std::move(request),
+        timeout,
         [&](const v1::ReadVersionResponse& answer) {
           H5M_RETURN_IF_ERROR(rpc::CheckAnswer(answer, version));
           return answer.has_version() ? absl::OkStatus() : rpc::TakeData(answer, sink, ahead);
@@ -327,7 +328,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ReaderConfig& config)
   const std::string file_id = found.snapshot.file_id();
   const Maps maps = found.maps;
   std::shared_ptr<const rpc::CutMap> map = std::move(found.map);
-  const auto passes_agent = std::make_shared<std::atomic<bool>>(false);
+  const auto passes_agent = std::make_shared<AgentPass>();
   Ranges ranges = found.version.version() == 0 ? SnapshotRanges(config, found.snapshot, *found.pins)
                                                : VersionRanges(config, found.version, passes_agent);
   auto reader =
@@ -353,7 +354,7 @@ Reader::Reader(const ReaderConfig& config, Found found, std::string identity,
               ReaderCalls::Get().Cache(config.cache_bytes), std::move(stream)) {}
 
 void Reader::ShareWithHost(const ReaderConfig& config, const std::string& file_id, Maps maps,
-                           std::shared_ptr<std::atomic<bool>> passes_agent) {
+                           std::shared_ptr<AgentPass> passes_agent) {
   const std::string agent = ReaderCalls::Get().AgentFor(config.server);
   if (agent.empty()) return;
   rpc::CutMapQuestion question{
@@ -385,7 +386,7 @@ bool Reader::MapMetadata(const std::string& agent, const rpc::CutMapQuestion& qu
 }
 
 void Reader::ShareBlocks(std::string agent, rpc::CutMapQuestion question,
-                         std::shared_ptr<std::atomic<bool>> passes_agent) {
+                         std::shared_ptr<AgentPass> passes_agent) {
   question.kind = rpc::CutMapQuestion::Kind::kBlocks;
   const auto ask = [agent = std::move(agent), question = std::move(question),
                     size_bytes = source_.size_bytes()](absl::Time deadline) {
@@ -406,7 +407,7 @@ void Reader::ShareBlocks(std::string agent, rpc::CutMapQuestion question,
         const uint64_t read = is_raw    ? blocks->Read(offset, out)
                               : has_all ? blocks->ReadBeside(offset, out)
                                         : blocks->Peek(offset, out);
-        *passes_agent = blocks->IsAlone();
+        passes_agent->Set(blocks->alone_until());
         return read;
       });
 }

@@ -2,7 +2,6 @@
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_READER_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_READER_H_
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -87,14 +86,13 @@ class Reader {
   absl::Status FindSuperblock();
   // Maps the metadata of the open version, if an agent of this host has it. Its raw data is looked
   // for when some is read.
-  // `passes_agent`: set while what is not here is to be read at the server.
   void ShareWithHost(const ReaderConfig& config, const std::string& file_id, Maps maps,
-                     std::shared_ptr<std::atomic<bool>> passes_agent);
+                     std::shared_ptr<AgentPass> passes_agent);
   void UseMap(std::shared_ptr<const rpc::CutMap> map);
   // False: no agent answers there as it should.
   bool MapMetadata(const std::string& agent, const rpc::CutMapQuestion& question);
   void ShareBlocks(std::string agent, rpc::CutMapQuestion question,
-                   std::shared_ptr<std::atomic<bool>> passes_agent);
+                   std::shared_ptr<AgentPass> passes_agent);
   absl::Status Describe(const absl::Status& status) const;
 
   const v1::Version version_;
