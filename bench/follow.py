@@ -48,6 +48,7 @@ class Options:
     subscriber_ticks: int
     subscriber_kib: int
     with_targets: bool = True
+    touch_mib: int = 0         # part 3
 
 
 FULL = dict(table_rounds=11, rows=follow_tables.FULL, tick_ms=100, readers=[1, 10, 100], ticks=1000, rounds=3,
@@ -176,6 +177,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sets", type=lambda text: text.split(","), default=[], metavar="NAME,...",
                         help="part 3: only these sets of files that processes read: " + ", ".join(follow_crowd.NAMES))
     parser.add_argument("--processes", type=numbers, help="part 3: how many read such a set, comma-separated; 1,2,4,8,16")
+    parser.add_argument("--touch-mib", type=int, default=0,
+                        help="part 3: memory that is taken and given back before processes read such a set, so that a "
+                             "virtual machine has it; %(default)s")
     parser.add_argument("--subscribers", type=numbers, help="part 4: how many, comma-separated")
     parser.add_argument("--dir", type=Path, default=Path("/var/tmp"),
                         help="where the files go; %(default)s, about 25 GB, on a real filesystem")
@@ -202,6 +206,7 @@ def options_of(args: argparse.Namespace) -> Options:
     options.set_processes = args.processes or options.set_processes
     options.block_kib = args.block_kib or options.block_kib
     options.sets = args.sets
+    options.touch_mib = args.touch_mib
     options.subscribers = args.subscribers or options.subscribers
     return options
 

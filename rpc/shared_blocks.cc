@@ -27,6 +27,8 @@ constexpr int kSealsWanted = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr absl::Duration kFillWait = absl::Seconds(2);
 // So often at least the agent is told that the cut is still read.
 constexpr absl::Duration kSignOfLife = absl::Minutes(1);
+// Others may have begun to read the file by then.
+constexpr absl::Duration kAloneFor = absl::Seconds(10);
 
 absl::Status Refuse(std::string_view why) {
   return absl::InvalidArgumentError(StrCat("the agent's memory of blocks: ", why));
@@ -58,26 +60,29 @@ absl::StatusOr<std::unique_ptr<SharedBlocks>> SharedBlocks::Ask(const std::strin
   if (got.memories.empty()) return absl::NotFoundError("the agent shares no blocks of this cut");
   if (got.memories.size() != 2) return Refuse("the answer makes no sense");
   return Map(std::move(got.memories[0]), std::move(got.memories[1]), answer.cut, size_bytes,
-             std::move(got.connection));
+             std::move(got.connection), answer.flags);
 }
 
 absl::StatusOr<std::unique_ptr<SharedBlocks>> SharedBlocks::Map(OwnedFd table, OwnedFd bytes,
                                                                 uint64_t cut, uint64_t size_bytes,
-                                                                OwnedFd connection) {
+                                                                OwnedFd connection,
+                                                                uint32_t flags) {
   H5M_ASSIGN_OR_RETURN(const uint64_t length, SealedBytes(bytes));
   std::unique_ptr<SharedBlocks> blocks(
-      new SharedBlocks(std::move(bytes), cut, size_bytes, std::move(connection)));
+      new SharedBlocks(std::move(bytes), cut, size_bytes, std::move(connection), flags));
   H5M_RETURN_IF_ERROR(blocks->MapTable(table));
   if (length / kBlock / kSharedWays < blocks->set_count_) return Refuse("it is too short");
   return blocks;
 }
 
-SharedBlocks::SharedBlocks(OwnedFd bytes, uint64_t cut, uint64_t size_bytes, OwnedFd connection)
+SharedBlocks::SharedBlocks(OwnedFd bytes, uint64_t cut, uint64_t size_bytes, OwnedFd connection,
+                           uint32_t flags)
     : bytes_(std::move(bytes)),
       cut_(cut),
       size_bytes_(size_bytes),
       owner_(getpid()),
       connection_(std::move(connection)),
+      wait_kind_((flags & kAnswersAlone) != 0 ? SharedWant::kWaitOrAlone : SharedWant::kWait),
       last_sent_(absl::Now()) {}
 
 SharedBlocks::~SharedBlocks() {
@@ -167,17 +172,24 @@ bool SharedBlocks::CopyFromSlot(uint64_t slot, uint64_t offset, absl::Span<char>
   return entry.sequence.load(std::memory_order_relaxed) == sequence;
 }
 
+bool SharedBlocks::IsAlone() const {
+  return alone_until_ != absl::InfinitePast() && absl::Now() < alone_until_;
+}
+
 bool SharedBlocks::Want(uint64_t first, uint64_t end) {
+  if (IsAlone()) return false;
   const auto count = static_cast<uint32_t>(std::min<uint64_t>(end - first, kSharedWantMax));
   const uint64_t next = first + count;  // It comes while this part is copied.
   if (next < end) {
     const auto more = static_cast<uint32_t>(std::min<uint64_t>(end - next, kSharedWantMax));
     Send({next, more, SharedWant::kAhead});
   }
-  if (!Send({first, count, SharedWant::kWait})) return false;
+  if (!Send({first, count, wait_kind_})) return false;
   SharedFilled filled{};
   // A late answer would be taken for that of the next question.
   if (!Receive(&filled) || filled.result == SharedFilled::kNever) connection_.Reset();
+  const bool is_alone = filled.result == SharedFilled::kAlone;
+  alone_until_ = is_alone ? absl::Now() + kAloneFor : absl::InfinitePast();
   return filled.result == SharedFilled::kFilled;
 }
 
@@ -186,7 +198,7 @@ void SharedBlocks::AskAhead(uint64_t offset, uint64_t length) {
   const uint64_t end = offset + length, end_block = (end + kBlock - 1) / kBlock;
   const bool goes_on = offset == run_end_;
   run_end_ = end;
-  if (!goes_on) {
+  if (!goes_on || IsAlone()) {
     ahead_blocks_ = 0;
     ahead_end_ = 0;
     if (absl::Now() - last_sent_ > kSignOfLife) Send({0, 0, SharedWant::kAhead});

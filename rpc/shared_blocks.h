@@ -35,9 +35,10 @@ class SharedBlocks {
                                                            uint64_t size_bytes,
                                                            absl::Time deadline);
   // `cut`: as the agent counts. kInvalidArgument: the memories are not sealed, or do not fit.
+  // `flags`: of the agent's answer.
   static absl::StatusOr<std::unique_ptr<SharedBlocks>> Map(OwnedFd table, OwnedFd bytes,
                                                            uint64_t cut, uint64_t size_bytes,
-                                                           OwnedFd connection);
+                                                           OwnedFd connection, uint32_t flags = 0);
   ~SharedBlocks();
   SharedBlocks(const SharedBlocks&) = delete;
 
@@ -48,9 +49,15 @@ class SharedBlocks {
   uint64_t ReadBeside(uint64_t offset, absl::Span<char> out);
   // The same, with no question to the agent.
   uint64_t Peek(uint64_t offset, absl::Span<char> out) const;
+  // The agent has said that nobody else reads the file, and that it has no room for it: bytes that
+  // are not in the memory are read best at the server. So for ten seconds, until then; then the
+  // agent is asked again. In the past: it has not.
+  absl::Time alone_until() const { return alone_until_; }
+  bool IsAlone() const;
 
  private:
-  SharedBlocks(OwnedFd bytes, uint64_t cut, uint64_t size_bytes, OwnedFd connection);
+  SharedBlocks(OwnedFd bytes, uint64_t cut, uint64_t size_bytes, OwnedFd connection,
+               uint32_t flags);
   absl::Status MapTable(const OwnedFd& table);
   uint64_t block_count() const;
   // Copies from the one block that `offset` is in; 0: it is not in the memory.
@@ -60,7 +67,7 @@ class SharedBlocks {
   bool Want(uint64_t first, uint64_t end);
   void AskAhead(uint64_t offset, uint64_t length);
   bool Send(SharedWant want);
-  // Reads the answer of a kWait. False: there was none in time.
+  // Reads the answer of a question. False: there was none in time.
   bool Receive(SharedFilled* filled);
 
   const OwnedFd bytes_;
@@ -68,6 +75,7 @@ class SharedBlocks {
   const uint64_t size_bytes_;
   const pid_t owner_;   // of the connection
   OwnedFd connection_;  // closed: nothing can be asked for
+  const SharedWant::Kind wait_kind_;
   const char* table_ = nullptr;
   uint64_t table_bytes_ = 0;
   const SharedBlockEntry* entries_ = nullptr;
@@ -76,6 +84,7 @@ class SharedBlocks {
   uint64_t ahead_blocks_ = 0;      // of the next message that asks ahead, about
   uint64_t ahead_end_ = 0;         // block up to which it has been asked ahead
   absl::Time last_sent_;
+  absl::Time alone_until_ = absl::InfinitePast();
 };
 
 }  // namespace h5mirror::rpc

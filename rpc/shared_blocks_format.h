@@ -50,16 +50,19 @@ inline constexpr uint64_t kSharedCurrent = UINT64_MAX;
 struct SharedBlocksAnswer {
   char magic[8];              // kSharedMagic
   uint32_t descriptor_count;  // 0: there is no memory; else 2
-  uint32_t unused;
-  uint64_t cut;  // the reader's, as the agent counts
+  uint32_t flags;             // kAnswersAlone; those of an agent before that: 0
+  uint64_t cut;               // the reader's, as the agent counts
 };
 static_assert(sizeof(SharedBlocksAnswer) == 24);
+// The agent knows SharedWant::kWaitOrAlone.
+inline constexpr uint32_t kAnswersAlone = 1;
 
-// From then on, from the reader. A connection has one kWait under way at most.
+// From then on, from the reader. A connection has one kWait or kWaitOrAlone under way at most.
 struct SharedWant {
   enum Kind : uint32_t {
-    kWait = 1,   // answered by a SharedFilled once the blocks are there, or cannot be
-    kAhead = 2,  // not answered. With no blocks: the reader still reads this cut
+    kWait = 1,         // answered by a SharedFilled once the blocks are there, or cannot be
+    kAhead = 2,        // not answered. With no blocks: the reader still reads this cut
+    kWaitOrAlone = 3,  // as kWait; kAlone is an answer too
   };
   uint64_t first;  // block
   uint32_t count;
@@ -72,6 +75,9 @@ struct SharedFilled {
     kFilled = 1,
     kNotNow = 2,  // read them in another way
     kNever = 3,   // no block of this cut will come any more
+    // Nobody else reads the file, and the memory has no room for it: the reader gets its bytes at
+    // the server with less work for all, and asks again after a while.
+    kAlone = 4,
   };
   uint32_t result;
 };

@@ -67,14 +67,14 @@ class SharedBlocksTest : public testing::Test {
     entry.last_cut = last_cut;
     entry.sequence += 2;
   }
-  absl::StatusOr<std::unique_ptr<SharedBlocks>> Map() {
+  absl::StatusOr<std::unique_ptr<SharedBlocks>> Map(uint32_t flags = 0) {
     return SharedBlocks::Map(OwnedFd(dup(table_.get())), OwnedFd(dup(bytes_.get())), kCut, kSize,
-                             std::move(reader_));
+                             std::move(reader_), flags);
   }
-  std::unique_ptr<SharedBlocks> Open() {
+  std::unique_ptr<SharedBlocks> Open(uint32_t flags = 0) {
     Seal(table_);
     Seal(bytes_);
-    auto blocks = Map();
+    auto blocks = Map(flags);
     EXPECT_TRUE(blocks.ok()) << blocks.status();
     return *std::move(blocks);
   }
@@ -162,6 +162,26 @@ TEST_F(SharedBlocksTest, ABlockThatIsNotToBeHadEndsTheRead) {
   EXPECT_EQ(blocks->Read(7 * kBlock, absl::MakeSpan(out)), 0);
   char byte;
   EXPECT_EQ(recv(agent_.get(), &byte, 1, MSG_DONTWAIT), 0) << "it has hung up";
+}
+
+TEST_F(SharedBlocksTest, AReaderThatIsAloneTakesWhatIsThereAndAsksForNothing) {
+  const auto blocks = Open(kAnswersAlone);
+  std::string out(kBlock, '?');
+  Answer(SharedFilled::kNotNow);
+  EXPECT_EQ(blocks->Read(kBlock, absl::MakeSpan(out)), 0);
+  EXPECT_EQ(Asked().kind, SharedWant::kWaitOrAlone);
+  EXPECT_FALSE(blocks->IsAlone());
+  Answer(SharedFilled::kAlone);
+  EXPECT_EQ(blocks->Read(9 * kBlock, absl::MakeSpan(out)), 0);
+  EXPECT_TRUE(blocks->IsAlone());
+  Asked();
+  Put(4, 0, 'a');
+  EXPECT_EQ(blocks->Read(4 * kBlock, absl::MakeSpan(out)), kBlock);
+  EXPECT_EQ(blocks->Read(5 * kBlock, absl::MakeSpan(out)), 0);
+  EXPECT_EQ(blocks->Read(6 * kBlock, absl::MakeSpan(out)), 0) << "in order";
+  EXPECT_EQ(blocks->ReadBeside(7 * kBlock, absl::MakeSpan(out)), 0);
+  EXPECT_FALSE(WasAsked());
+  EXPECT_TRUE(blocks->IsAlone());
 }
 
 TEST_F(SharedBlocksTest, AnAgentThatDiesLeavesWhatIsThere) {

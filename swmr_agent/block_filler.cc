@@ -14,10 +14,20 @@ constexpr int kThreads = 16;
 constexpr int kAheadMax = 4;
 constexpr int kWaitingMax = kAheadMax + 2;
 
-absl::Status Fill(const BlockReader& reader, const rpc::SharedWant& want) {
-  const absl::Status status = reader.view.check();
-  if (!status.ok()) return status;
-  return reader.view.image->Share(reader.view.window, want.first, want.count);
+// So often in a row a reader is found alone before it is told so: others that began with it have
+// come by then.
+constexpr int kAloneFrom = 8;
+
+bool IsAnswered(const rpc::SharedWant& want) {
+  return want.kind == rpc::SharedWant::kWait || want.kind == rpc::SharedWant::kWaitOrAlone;
+}
+
+// Each look tells that memory is lacking, if it is: windows without a reader end one by one.
+bool IsAlone(BlockReader& reader, const rpc::SharedWant& want) {
+  if (want.kind != rpc::SharedWant::kWaitOrAlone || !reader.view.is_version) return false;
+  if (reader.view.image->IsAlone(reader.view.window)) return ++reader.looks > kAloneFrom;
+  reader.looks = 0;
+  return false;
 }
 
 uint32_t ResultOf(const absl::Status& status) {
@@ -25,6 +35,13 @@ uint32_t ResultOf(const absl::Status& status) {
   // With a right that was taken away comes no other block, and none with a cut that is not here.
   const bool is_for_good = absl::IsPermissionDenied(status) || absl::IsNotFound(status);
   return is_for_good ? rpc::SharedFilled::kNever : rpc::SharedFilled::kNotNow;
+}
+
+uint32_t Fill(BlockReader& reader, const rpc::SharedWant& want) {
+  const absl::Status status = reader.view.check();
+  if (!status.ok()) return ResultOf(status);
+  if (IsAlone(reader, want)) return rpc::SharedFilled::kAlone;
+  return ResultOf(reader.view.image->Share(reader.view.window, want.first, want.count));
 }
 
 void Answer(const BlockReader& reader, uint32_t result) {
@@ -35,7 +52,7 @@ void Answer(const BlockReader& reader, uint32_t result) {
 
 bool MakesSense(const rpc::SharedWant& want) {
   return want.count <= rpc::kSharedWantMax &&
-         (want.kind == rpc::SharedWant::kWait || want.kind == rpc::SharedWant::kAhead);
+         (IsAnswered(want) || want.kind == rpc::SharedWant::kAhead);
 }
 
 }  // namespace
@@ -66,7 +83,7 @@ bool BlockFiller::Take(const std::shared_ptr<BlockReader>& reader, std::string* 
     ++reader->waiting;
     absl::MutexLock lock(&mutex_);
     // Readers that wait come before those that will.
-    if (want.kind == rpc::SharedWant::kWait) {
+    if (IsAnswered(want)) {
       tasks_.push_front({reader, want});
     } else {
       tasks_.push_back({reader, want});
@@ -88,10 +105,10 @@ std::optional<BlockFiller::Task> BlockFiller::Next() {
 
 void BlockFiller::Run() {
   while (const std::optional<Task> task = Next()) {
-    const absl::Status status = Fill(*task->reader, task->want);
-    if (task->want.kind == rpc::SharedWant::kWait) Answer(*task->reader, ResultOf(status));
+    const uint32_t result = Fill(*task->reader, task->want);
+    if (IsAnswered(task->want)) Answer(*task->reader, result);
     --task->reader->waiting;
-    if (task->want.kind == rpc::SharedWant::kWait && status.ok()) GetMore(*task);
+    if (IsAnswered(task->want) && result == rpc::SharedFilled::kFilled) GetMore(*task);
   }
 }
 

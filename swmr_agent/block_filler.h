@@ -29,6 +29,8 @@ struct SharedView {
   // Whether the user may still read the file, and the cut is here. May wait for the server.
   // Errors: kNotFound the cut is not here any more; those of Agent::CheckReader().
   std::function<absl::Status()> check;
+  // The server has the same bytes for a reader that goes there: a version.
+  bool is_version = false;
 };
 
 // A reader's connection. It stays open until the last of its blocks has been looked for.
@@ -36,6 +38,7 @@ struct BlockReader {
   OwnedFd fd;
   SharedView view;
   std::atomic<int> waiting = 0;  // of its questions
+  std::atomic<int> looks = 0;    // in a row, that found it alone
 };
 
 // Has some threads, which wait for servers. Thread-safe.

@@ -125,6 +125,11 @@ bool BlockPool::TakeLackOfMemory() {
   return std::exchange(lacks_memory_, false);
 }
 
+void BlockPool::NoteLackOfMemory() {
+  absl::MutexLock lock(&mutex_);
+  lacks_memory_ = true;
+}
+
 void BlockPool::Unreserve(uint64_t bytes) {
   absl::MutexLock lock(&mutex_);
   reserved_bytes_ -= bytes;
@@ -146,18 +151,15 @@ BlockPool::Claim BlockPool::TryClaim(const BlockPtr& block) {
 void BlockPool::Release(const BlockPtr& block) {
   absl::MutexLock lock(&mutex_);
   block->is_fetched_now_ = false;
-  // Of most blocks nobody waits for just this one: those that wait for others are left asleep.
-  if (block->waiting_ > 0) released_.SignalAll();
+  block->released_.SignalAll();
 }
 
 bool BlockPool::AwaitRelease(const BlockPtr& block, absl::Time deadline) {
   absl::MutexLock lock(&mutex_);
-  ++block->waiting_;
   bool is_late = false;
   while (block->is_fetched_now_ && !is_late) {
-    is_late = released_.WaitWithDeadline(&mutex_, deadline);
+    is_late = block->released_.WaitWithDeadline(&mutex_, deadline);
   }
-  --block->waiting_;
   return !block->is_fetched_now_;
 }
 

@@ -37,7 +37,8 @@ class Block {
   uint32_t known_ = 0;  // bit i: page i
   bool is_metadata_ = false;
   bool is_fetched_now_ = false;  // somebody has it from Claim()
-  int waiting_ = 0;              // in AwaitRelease()
+  // Of each block its own: with one for all blocks each release woke all threads that wait.
+  absl::CondVar released_;
   bool is_listed_ = false;
   std::list<std::shared_ptr<Block>>::iterator place_;
 };
@@ -80,8 +81,10 @@ class BlockPool {
   // Memory for something else, at most half of the capacity in all: so much less is for blocks
   // until it is given back. False: there is not so much.
   bool TryReserve(uint64_t bytes);
-  // True once after a TryReserve() that was refused.
+  // True once after a TryReserve() that was refused, or a NoteLackOfMemory().
   bool TakeLackOfMemory();
+  // Somebody is about to do without memory that others have and do not use.
+  void NoteLackOfMemory();
   void Unreserve(uint64_t bytes);
 
   // Of Get(): blocks that were known, and not.
@@ -109,7 +112,6 @@ class BlockPool {
 
   const uint64_t capacity_bytes_;
   absl::Mutex mutex_;
-  absl::CondVar released_;
   Blocks raw_ ABSL_GUARDED_BY(mutex_);
   Blocks metadata_ ABSL_GUARDED_BY(mutex_);
   uint64_t raw_bytes_ ABSL_GUARDED_BY(mutex_) = 0;

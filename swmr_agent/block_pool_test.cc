@@ -1,7 +1,10 @@
 #include "swmr_agent/block_pool.h"
 
+#include <thread>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "gtest/gtest.h"
 
 namespace h5mirror::agent {
@@ -55,6 +58,28 @@ TEST(BlockPoolTest, WhatIsReservedIsAtMostHalfAndALackIsToldOnce) {
   EXPECT_FALSE(pool.TryReserve(1));
   EXPECT_TRUE(pool.TakeLackOfMemory());
   EXPECT_FALSE(pool.TakeLackOfMemory());
+}
+
+TEST(BlockPoolTest, AReleaseEndsTheWaitForThatBlockAlone) {
+  BlockPool pool(1 << 20);
+  const auto one = std::make_shared<Block>(kBlockBytes),
+             other = std::make_shared<Block>(kBlockBytes);
+  for (const BlockPtr& block : {one, other}) {
+    ASSERT_EQ(pool.TryClaim(block), BlockPool::Claim::kClaimed);
+  }
+  absl::Notification is_done;
+  std::thread waits_for_one([&] { EXPECT_TRUE(pool.AwaitRelease(one, absl::InfiniteFuture())); });
+  std::thread waits_for_other([&] {
+    EXPECT_TRUE(pool.AwaitRelease(other, absl::InfiniteFuture()));
+    is_done.Notify();
+  });
+  pool.Release(one);
+  waits_for_one.join();
+  EXPECT_FALSE(is_done.HasBeenNotified());
+  pool.Release(other);
+  waits_for_other.join();
+  ASSERT_EQ(pool.TryClaim(one), BlockPool::Claim::kClaimed);
+  EXPECT_FALSE(pool.AwaitRelease(one, absl::Now())) << "late";
 }
 
 TEST(BlockPoolTest, ACopyForgetsWhatChangedAndLeavesTheOriginal) {

@@ -24,8 +24,10 @@ constexpr uint64_t kSlotsMin = 1024;
 constexpr uint64_t kSlotsMax = 1 << 20;  // 64 GiB
 constexpr uint64_t kAroundMax = 16;
 // From this part of a file on that readers have wanted, and more than a block, more of it comes
-// before it is wanted.
+// before it is wanted. Each reader but the first counts as a block.
 constexpr uint64_t kMoreFrom = 64;
+// So many readers at most count for what comes before it is wanted.
+constexpr int64_t kReadersMax = 16;
 constexpr int kPopulateWrite = 23;  // MADV_POPULATE_WRITE, which older headers lack
 constexpr int kCollapse = 25;       // MADV_COLLAPSE, the same
 // Slots of one large page (2 MiB).
@@ -81,6 +83,9 @@ absl::StatusOr<char*> MapSealed(uint64_t bytes, OwnedFd* fd) {
 }
 
 uint64_t BlocksOf(uint64_t size_bytes) { return (size_bytes + kBlockBytes - 1) / kBlockBytes; }
+
+// About: each has it.
+int64_t ReadersOf(const WindowPtr& window) { return window.use_count(); }
 
 bool Touches(absl::Span<const Extent> changed, uint64_t begin, uint64_t end) {
   const auto after =
@@ -286,7 +291,7 @@ bool BlockWindows::Has(const WindowPtr& window, uint64_t cut, uint64_t block) {
 bool BlockWindows::Put(const WindowPtr& window, uint64_t cut, uint64_t block,
                        std::string_view bytes) {
   absl::MutexLock lock(&mutex_);
-  window->readers_ = window.use_count();  // Each has it.
+  window->readers_ = ReadersOf(window);
   return window->Put(cut, cut == newest_ ? rpc::kSharedCurrent : cut, block, bytes);
 }
 
@@ -302,22 +307,43 @@ bool BlockWindows::HasRoomFor(const BlockWindow& window, uint64_t cut, uint64_t 
   return pool_->count().reserved_bytes + more_bytes <= pool_->capacity_bytes() / 2;
 }
 
+bool BlockWindows::IsAlone(const WindowPtr& window, uint64_t cut, uint64_t size_bytes) {
+  absl::MutexLock lock(&mutex_);
+  if (cut != newest_ || ReadersOf(window) > 1 || HasRoomFor(*window, cut, size_bytes)) return false;
+  if (BlocksOf(size_bytes) * kBlockBytes <= pool_->capacity_bytes() / 2) {
+    pool_->NoteLackOfMemory();
+  }
+  return std::none_of(windows_.begin(), windows_.end(), [&](const auto& entry) {
+    return !entry.second.expired() && entry.second.lock() != window;
+  });
+}
+
+uint64_t BlockWindow::Interest() const {
+  const auto readers = static_cast<uint64_t>(std::clamp<int64_t>(readers_, 1, kReadersMax));
+  return filled_.size() + readers - 1;
+}
+
 // A file of which little is read comes to the block. If an eighth of it has been wanted, the rest
 // is likely to be wanted too, unless its readers move on to the next cut.
 uint64_t BlockWindows::Around(const WindowPtr& window, uint64_t cut, uint64_t size_bytes) {
   absl::MutexLock lock(&mutex_);
+  window->readers_ = ReadersOf(window);
   if (!HasRoomFor(*window, cut, size_bytes)) return 1;
-  const uint64_t filled = window->filled_.size();
-  return std::clamp<uint64_t>(8 * kAroundMax * filled / BlocksOf(size_bytes), 1, kAroundMax);
+  return std::clamp<uint64_t>(8 * kAroundMax * window->Interest() / BlocksOf(size_bytes), 1,
+                              kAroundMax);
 }
 
-// As many as there are, or a MiB: of all that comes, about half at most is never wanted.
+// As many as there are, or a MiB for each reader. So of all that comes about half at most is never
+// wanted, or these MiB.
 uint64_t BlockWindows::BeginMore(const WindowPtr& window, uint64_t cut, uint64_t size_bytes) {
   absl::MutexLock lock(&mutex_);
+  window->readers_ = ReadersOf(window);
   const uint64_t blocks = BlocksOf(size_bytes), filled = window->filled_.size();
-  const bool is_wanted = filled > 1 && filled * kMoreFrom >= blocks;
+  const uint64_t interest = window->Interest();
+  const bool is_wanted = filled > 0 && interest > 1 && interest * kMoreFrom >= blocks;
   if (window->gets_more_ || !is_wanted || !HasRoomFor(*window, cut, size_bytes)) return 0;
-  const uint64_t more = std::min(window->MissingOf(blocks), std::max(filled, kAroundMax));
+  const uint64_t readers = interest - filled + 1;
+  const uint64_t more = std::min(window->MissingOf(blocks), std::max(filled, readers * kAroundMax));
   window->gets_more_ = more > 0;
   window->expected_blocks_ = blocks;
   return more;

@@ -61,6 +61,8 @@ class BlockWindow {
   // they are not expected, few readers would copy from it, or there is none.
   bool AllocateLarge(uint64_t slot, uint64_t block);
   void NoteMemory(uint64_t slot);
+  // The blocks that are there, and one for each reader but the first: each is about to want some.
+  uint64_t Interest() const;
   // How many more slots are filled until a file of so many blocks is there.
   uint64_t MissingOf(uint64_t blocks) const;
   // The blocks that `changed` touches are no more those of the cuts after `cut`.
@@ -98,6 +100,9 @@ class BlockWindows {
   bool Has(const WindowPtr& window, uint64_t cut, uint64_t block);
   // False: there is no memory for it.
   bool Put(const WindowPtr& window, uint64_t cut, uint64_t block, std::string_view bytes);
+  // It has one reader, of the newest cut, no other user has a window, and there is no room for all
+  // of the cut. Where there could be, this notes the lack.
+  bool IsAlone(const WindowPtr& window, uint64_t cut, uint64_t size_bytes);
   // How many blocks to fetch at once where one of `cut`, of `size_bytes`, is wanted: the more of
   // the file the window has already, the more. 1..16; 1 of a cut that has a later one.
   uint64_t Around(const WindowPtr& window, uint64_t cut, uint64_t size_bytes);

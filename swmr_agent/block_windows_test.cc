@@ -201,6 +201,57 @@ TEST_F(BlockWindowsTest, TheMoreOfAFileIsWantedTheMoreComesAtOnce) {
             ranges.bytes.substr(112 * kBlockBytes));
 }
 
+TEST_F(BlockWindowsTest, TheMoreReadersAFileHasTheMoreComesAtOnce) {
+  FakeRanges ranges(RandomBytes(128 * kBlockBytes, 4));
+  const auto image = Image(ranges, std::make_shared<BlockPool>(64 << 20));
+  const WindowPtr window = Window(*image);
+  std::vector<WindowPtr> readers(7, window);  // 8 with the first
+  EXPECT_TRUE(image->Share(window, 100, 1).ok());
+  EXPECT_EQ(ranges.asked.back(), (Extent{98 * kBlockBytes, 7 * kBlockBytes}));
+  readers.resize(3);
+  for (int i = 0; i < 4; ++i) image->ShareMore(window, 0, [] { return true; });
+  std::string out(98 * kBlockBytes, '?');
+  const auto reader = ReaderOf(window, *image);
+  EXPECT_EQ(Read(*reader, 0, 64 * kBlockBytes), ranges.bytes.substr(0, 64 * kBlockBytes));
+  uint64_t bytes = 0;
+  for (const Extent& asked : ranges.asked) bytes += asked.length;
+  EXPECT_EQ(bytes, 128 * kBlockBytes) << "each block once";
+}
+
+TEST_F(BlockWindowsTest, AReaderOfAFileThatDoesNotFitIsAloneUntilAnotherComes) {
+  FakeRanges ranges(RandomBytes(128 * kBlockBytes, 4));
+  const auto pool = std::make_shared<BlockPool>(8 << 20);
+  const auto image = Image(ranges, pool);
+  WindowPtr window = Window(*image);
+  EXPECT_TRUE(image->IsAlone(window));
+  EXPECT_FALSE(pool->TakeLackOfMemory()) << "it would not fit without all others either";
+  {
+    const WindowPtr second = window;
+    EXPECT_FALSE(image->IsAlone(window));
+  }
+  EXPECT_TRUE(image->IsAlone(window));
+  {
+    const WindowPtr others = Window(*image, kOther);
+    EXPECT_FALSE(image->IsAlone(window)) << "another user reads it";
+  }
+  EXPECT_TRUE(image->IsAlone(window));
+  const auto next = image->Next(128 * kBlockBytes, ranges.Reader(), {});
+  EXPECT_FALSE(image->IsAlone(window)) << "the server may drop this cut";
+  EXPECT_TRUE(next->IsAlone(window));
+}
+
+TEST_F(BlockWindowsTest, AReaderOfAFileThatFitsIsAloneOnlyBesideOthersThatTakeTheMemory) {
+  const auto image = Image(ranges_, pool_);
+  const WindowPtr window = Window(*image);
+  EXPECT_FALSE(image->IsAlone(window));
+  EXPECT_FALSE(pool_->TakeLackOfMemory());
+  ASSERT_TRUE(pool_->TryReserve(6 << 20));
+  EXPECT_TRUE(image->IsAlone(window));
+  EXPECT_TRUE(pool_->TakeLackOfMemory()) << "what nobody uses may end";
+  pool_->Unreserve(6 << 20);
+  EXPECT_FALSE(image->IsAlone(window));
+}
+
 TEST_F(BlockWindowsTest, OfACutThatHasALaterOneNoMoreComesThanIsWanted) {
   FakeRanges ranges(RandomBytes(128 * kBlockBytes, 4));
   const auto image = Image(ranges, std::make_shared<BlockPool>(64 << 20));

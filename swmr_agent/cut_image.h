@@ -57,11 +57,16 @@ class CutImage {
   // Puts the blocks [first, first + count), as far as the cut has them, into the window.
   // Errors: the reader's; kResourceExhausted there is no memory for them; kUnavailable as Read().
   absl::Status Share(const WindowPtr& window, uint64_t first, uint64_t count);
+  // Nobody else reads the file, and there is no room for it: the blocks of its one reader would
+  // push out each other here. Where it would fit without windows that have no reader, these may
+  // end.
+  bool IsAlone(const WindowPtr& window) {
+    return windows_->IsAlone(window, window_cut_, size_bytes_);
+  }
   // The same with blocks that nobody has asked for yet, after a Share() that had to fetch: of a
-  // file of which readers want much, as many as the window has already
-  // (16 at least), from `after` on and then
-  // from the file's beginning. By parts; `goes_on` is asked before each. One thread for each
-  // window; another one returns at once.
+  // file of which readers want much, as many as the window has already (16 for each reader at
+  // least), from `after` on and then from the file's beginning. By parts; `goes_on` is asked before
+  // each. One thread for each window; another one returns at once.
   void ShareMore(const WindowPtr& window, uint64_t after, absl::FunctionRef<bool()> goes_on);
   // Blocks of metadata that `read` does not touch, as MetadataAhead has it.
   absl::Status ReadAhead(Extent read, rpc::MetadataAhead& ahead);

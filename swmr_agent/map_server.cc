@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -109,7 +110,10 @@ void MapServer::Accept() {
 void MapServer::LetGo(Reader& reader) {
   if (reader.blocks == nullptr) return;
   const WindowPtr& window = reader.blocks->view.window;
-  unused_.remove_if([&](const Unused& each) { return each.window == window; });
+  const bool has_other = std::any_of(readers_.begin(), readers_.end(), [&](const Reader& other) {
+    return &other != &reader && other.blocks != nullptr && other.blocks->view.window == window;
+  });
+  if (has_other) return;
   // A lack of a time when no window could end is no reason to end this one.
   if (unused_.empty()) static_cast<void>(window->TakeLackOfMemory());
   unused_.push_back({window, absl::Now() + unused_max_});
@@ -177,6 +181,7 @@ bool MapServer::AnswerBlocks(Reader& reader, const rpc::CutMapQuestion& question
   if (view.ok()) {
     fds = view->window->descriptors();
     answer.cut = view->image->window_cut();
+    answer.flags = rpc::kAnswersAlone;
   } else {
     spdlog::debug("{}: no blocks shared: {}", question.name, ToStd(view.status().message()));
   }
@@ -185,6 +190,8 @@ bool MapServer::AnswerBlocks(Reader& reader, const rpc::CutMapQuestion& question
   reader.blocks = std::make_shared<BlockReader>();
   reader.blocks->fd = std::move(reader.fd);
   reader.blocks->view = *std::move(view);
+  const WindowPtr& window = reader.blocks->view.window;
+  unused_.remove_if([&](const Unused& each) { return each.window == window; });
   return true;
 }
 

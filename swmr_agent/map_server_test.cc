@@ -62,11 +62,32 @@ class MapServerTest : public testing::Test {
       absl::MutexLock lock(&mutex_);
       return may_read_;
     };
-    return SharedView{image_, *std::move(window), check};
+    return SharedView{image_, *std::move(window), check, question.version > 0};
+  }
+  // For blocks of the version 3 of a.h5, by a reader that writes its questions itself: with Want().
+  OwnedFd AskForBlocksByHand() {
+    OwnedFd fd(socket(AF_UNIX, SOCK_STREAM, 0));
+    const sockaddr_un name = Name();
+    EXPECT_EQ(connect(fd.get(), reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+    rpc::CutMapQuestion question{"s:1", "a.h5", "", 7, 3};
+    question.kind = rpc::CutMapQuestion::Kind::kBlocks;
+    const std::string asked = rpc::EncodeQuestion(question);
+    EXPECT_GT(send(fd.get(), asked.data(), asked.size(), MSG_NOSIGNAL), 0);
+    rpc::SharedBlocksAnswer answer{};
+    EXPECT_EQ(recv(fd.get(), &answer, sizeof(answer), MSG_WAITALL), sizeof(answer));
+    return fd;
+  }
+  static uint32_t Want(const OwnedFd& reader, uint64_t block, rpc::SharedWant::Kind kind) {
+    const rpc::SharedWant want{block, 1, kind};
+    EXPECT_EQ(send(reader.get(), &want, sizeof(want), MSG_NOSIGNAL), sizeof(want));
+    rpc::SharedFilled filled{};
+    EXPECT_EQ(recv(reader.get(), &filled, sizeof(filled), MSG_WAITALL), sizeof(filled));
+    return filled.result;
   }
   absl::StatusOr<std::unique_ptr<rpc::SharedBlocks>> AskBlocks(const std::string& name = "a.h5",
-                                                               uint64_t size_bytes = kSize) {
-    rpc::CutMapQuestion question{"s:1", name, "", 7, 0};
+                                                               uint64_t size_bytes = kSize,
+                                                               int64_t version = 0) {
+    rpc::CutMapQuestion question{"s:1", name, "", 7, version};
     question.kind = rpc::CutMapQuestion::Kind::kBlocks;
     return rpc::SharedBlocks::Ask(path(), question, size_bytes, absl::Now() + absl::Seconds(30));
   }
@@ -263,6 +284,79 @@ TEST_F(MapServerTest, AFileThatWasClosedLeavesItsMemoryToAnother) {
       absl::SleepFor(absl::Milliseconds(1));
     }
   }
+  server_.reset();  // Before the ranges.
+}
+
+TEST_F(MapServerTest, AReaderOfALargeVersionIsToldThatItIsAlone) {
+  FakeRanges ranges(RandomBytes(200 * kBlockBytes, 3));
+  image_ = std::make_shared<CutImage>(pool_, ranges.bytes.size(), ranges.Reader());
+  const auto read = [](rpc::SharedBlocks& blocks, uint64_t count) {
+    for (uint64_t i = 0; i < count && !blocks.IsAlone(); ++i) {
+      EXPECT_LE(ReadBlocks(blocks, i * 7 * kBlockBytes, 10).size(), 10);
+    }
+    return blocks.IsAlone();
+  };
+  {
+    const auto cut = AskBlocks("a.h5", ranges.bytes.size(), 0);
+    ASSERT_TRUE(cut.ok()) << cut.status();
+    EXPECT_FALSE(read(**cut, 20)) << "of a file that changes the server may drop the cut";
+  }
+  const auto one = AskBlocks("a.h5", ranges.bytes.size(), 3);
+  ASSERT_TRUE(one.ok()) << one.status();
+  {
+    const auto other = AskBlocks("a.h5", ranges.bytes.size(), 3);
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_FALSE(read(**one, 10));
+    EXPECT_FALSE(read(**other, 25));
+  }
+  // The server hears of the other's end on another connection.
+  for (uint64_t block = 0; !(*one)->IsAlone(); block = (block + 7) % 200) {
+    ReadBlocks(**one, block * kBlockBytes, 10);
+  }
+  const uint64_t asked = [&] {
+    absl::MutexLock lock(&ranges.mutex);
+    return ranges.asked.size();
+  }();
+  for (uint64_t block = 0; block < 200; ++block) ReadBlocks(**one, block * kBlockBytes, 10);
+  server_.reset();  // Before the ranges.
+  EXPECT_EQ(ranges.asked.size(), asked) << "it goes elsewhere";
+}
+
+TEST_F(MapServerTest, AReaderThatKnowsNothingOfItIsNeverToldThatItIsAlone) {
+  FakeRanges ranges(RandomBytes(200 * kBlockBytes, 3));
+  image_ = std::make_shared<CutImage>(pool_, ranges.bytes.size(), ranges.Reader());
+  const OwnedFd reader = AskForBlocksByHand();
+  for (uint64_t block = 0; block < 30; ++block) {
+    EXPECT_EQ(Want(reader, block, rpc::SharedWant::kWait), rpc::SharedFilled::kFilled);
+  }
+  for (uint64_t block = 30; block < 38; ++block) {
+    EXPECT_EQ(Want(reader, block, rpc::SharedWant::kWaitOrAlone), rpc::SharedFilled::kFilled);
+  }
+  EXPECT_EQ(Want(reader, 38, rpc::SharedWant::kWaitOrAlone), rpc::SharedFilled::kAlone);
+  EXPECT_EQ(Want(reader, 38, rpc::SharedWant::kWait), rpc::SharedFilled::kFilled);
+  server_.reset();  // Before the ranges.
+}
+
+TEST_F(MapServerTest, AReaderIsFoundAloneAsOftenAsBeforeOnceAnotherHasComeAndGone) {
+  FakeRanges ranges(RandomBytes(200 * kBlockBytes, 3));
+  image_ = std::make_shared<CutImage>(pool_, ranges.bytes.size(), ranges.Reader());
+  const OwnedFd reader = AskForBlocksByHand();
+  const auto looks = [&] {
+    uint64_t filled = 0;
+    while (Want(reader, filled % 200, rpc::SharedWant::kWaitOrAlone) ==
+           rpc::SharedFilled::kFilled) {
+      ++filled;
+    }
+    return filled;
+  };
+  EXPECT_EQ(looks(), 8);
+  EXPECT_EQ(looks(), 0);
+  {
+    const auto other = AskBlocks("a.h5", ranges.bytes.size(), 3);
+    ASSERT_TRUE(other.ok()) << other.status();
+    EXPECT_EQ(Want(reader, 0, rpc::SharedWant::kWaitOrAlone), rpc::SharedFilled::kFilled);
+  }
+  EXPECT_GE(looks(), 8) << "the server hears of the other's end on another connection";
   server_.reset();  // Before the ranges.
 }
 

@@ -249,7 +249,7 @@ absl::StatusOr<SharedView> FindSharedBlocks(Agent& agent, uid_t user,
     return now.image == image.lock() ? absl::OkStatus()
                                      : absl::NotFoundError("the file is followed anew");
   };
-  return SharedView{cut.image, std::move(window), check};
+  return SharedView{cut.image, std::move(window), check, question.version > 0};
 }
 
 grpc::Status VersionsFromMemory::FindVersion(grpc::ServerContext* context,

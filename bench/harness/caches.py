@@ -1,5 +1,6 @@
 """Page caches: emptied, and bounded by a memory cgroup."""
 
+import mmap
 import os
 from pathlib import Path
 
@@ -21,6 +22,17 @@ def drop_caches(*tops: Path) -> str:
                     with open(path, "rb") as file:
                         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         return "fadvise"
+
+
+def touch_memory(mib: int) -> None:
+    """Takes so much memory, and gives it back. A virtual machine may have to get it from its host first, which would
+    else cost the next program that needs it."""
+    if mib == 0:
+        return
+    with mmap.mmap(-1, mib << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        memory.madvise(mmap.MADV_HUGEPAGE)
+        with memoryview(memory) as view, view[::mmap.PAGESIZE] as pages:
+            pages[:] = bytes(len(pages))
 
 
 class NotPermitted(RuntimeError):

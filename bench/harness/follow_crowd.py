@@ -6,7 +6,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from harness.caches import DiskGroup, MemoryGroup, drop_caches
+from harness.caches import DiskGroup, MemoryGroup, drop_caches, touch_memory
 from harness.daemons import ReadersAgent
 from harness.drivers import Site
 from harness.follow_reading import TIMEOUT_S, TINY, make, read_tool, reader_config
@@ -30,6 +30,7 @@ class FileSet:
     disk_mib: int = 0        # what the disk brings in a second; 0: as fast as it is
     is_cold: bool = True
     meta_block_kib: int = 0  # H5Pset_meta_block_size; 0: HDF5's own
+    touch_mib: int = 0       # memory that is touched before each run
 
     @property
     def best(self) -> str:
@@ -56,8 +57,8 @@ class FileSet:
 def sets(options) -> dict[str, FileSet]:
     """By the name of their results."""
     o = options
-    whole = FileSet(o.shared_mib, o.shared_limit_mib, True, o.set_files, o.set_block_kib)
-    share = FileSet(o.set_mib, o.set_limit_mib, False, o.set_files, o.set_block_kib)
+    whole = FileSet(o.shared_mib, o.shared_limit_mib, True, o.set_files, o.set_block_kib, touch_mib=o.touch_mib)
+    share = FileSet(o.set_mib, o.set_limit_mib, False, o.set_files, o.set_block_kib, touch_mib=o.touch_mib)
     return {"crowd": share,
             "crowd_disk_share": replace(share, disk_mib=o.disk_mib),
             "crowd_whole": whole,
@@ -115,6 +116,7 @@ def _read_set(way: str, processes: int, files: FileSet, site: Site) -> float:
             drop_caches(site.local, site.remote)
         else:
             _fill_caches(way, files, site)
+        touch_memory(files.touch_mib)
         for reader in readers:
             reader.go()
         said = [reader.said() for reader in readers]

@@ -12,6 +12,13 @@ inline bool IsAway(const absl::Status& status) {
   return absl::IsUnavailable(status) && !rpc::ElsewhereOf(status).has_value();
 }
 
+// The server knows nobody by this token, or gives its user no right. kNotFound: none at all to that
+// name.
+inline bool RefusesUser(const absl::Status& status) {
+  return absl::IsUnauthenticated(status) || absl::IsPermissionDenied(status) ||
+         absl::IsNotFound(status);
+}
+
 // The connection broke, or the server has all of its threads at work for others just now.
 inline bool IsPassing(const absl::Status& status) {
   if (rpc::ElsewhereOf(status).has_value()) return false;

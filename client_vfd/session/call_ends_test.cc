@@ -32,5 +32,15 @@ TEST(CallEndsTest, AServerThatNamesAnotherOneIsThere) {
   EXPECT_TRUE(IsPassing(absl::ResourceExhaustedError("busy")));
 }
 
+TEST(CallEndsTest, AUserWithoutARightIsRefused) {
+  for (const absl::Status& refused :
+       {absl::UnauthenticatedError(""), absl::PermissionDeniedError(""),
+        absl::NotFoundError("no such file")}) {
+    EXPECT_TRUE(RefusesUser(refused)) << refused;
+  }
+  EXPECT_FALSE(RefusesUser(absl::DeadlineExceededError("no answer")));
+  EXPECT_FALSE(RefusesUser(absl::OkStatus()));
+}
+
 }  // namespace
 }  // namespace h5mirror::vfd

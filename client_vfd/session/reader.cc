@@ -108,10 +108,15 @@ Ranges BothWays(Read read) {
       }};
 }
 
-Ranges VersionRanges(const ReaderConfig& config, const v1::Version& version) {
-  const auto read = [server = config.server, name = config.name, timeout = config.timeout, version](
-                        uint64_t offset, uint64_t length, rpc::RangeSink sink,
-                        rpc::MetadataAhead* ahead, rpc::CallCanceller* canceller) {
+Ranges VersionRanges(const ReaderConfig& config, const v1::Version& version,
+                     std::shared_ptr<const AgentPass> passes_agent) {
+  ReaderServer direct = config.server;
+  direct.passes_agent = true;
+  const auto read = [through_agent = config.server, direct = std::move(direct),
+                     passes_agent = std::move(passes_agent), name = config.name,
+                     timeout = config.timeout,
+                     version](uint64_t offset, uint64_t length, rpc::RangeSink sink,
+                              rpc::MetadataAhead* ahead, rpc::CallCanceller* canceller) {
     v1::ReadVersionRequest request;
     request.set_name(name);
     request.set_version(version.version());
@@ -119,7 +124,9 @@ Ranges VersionRanges(const ReaderConfig& config, const v1::Version& version) {
     request.set_length_bytes(length);
     rpc::AskAhead(ahead, request);
     return ReaderCalls::Get().ReadVersion(
-        server, std::move(request), timeout,
+        // With metadata the agent may bring more, which it has for all readers.
+        passes_agent->IsNow() && ahead == nullptr ? direct : through_agent, std::move(request),
+        timeout,
         [&](const v1::ReadVersionResponse& answer) {
           H5M_RETURN_IF_ERROR(rpc::CheckAnswer(answer, version));
           return answer.has_version() ? absl::OkStatus() : rpc::TakeData(answer, sink, ahead);
@@ -321,14 +328,15 @@ absl::StatusOr<std::unique_ptr<Reader>> Reader::Open(const ReaderConfig& config)
   const std::string file_id = found.snapshot.file_id();
   const Maps maps = found.maps;
   std::shared_ptr<const rpc::CutMap> map = std::move(found.map);
+  const auto passes_agent = std::make_shared<AgentPass>();
   Ranges ranges = found.version.version() == 0 ? SnapshotRanges(config, found.snapshot, *found.pins)
-                                               : VersionRanges(config, found.version);
+                                               : VersionRanges(config, found.version, passes_agent);
   auto reader =
       std::unique_ptr<Reader>(new Reader(config, std::move(found), std::move(identity),
                                          std::move(ranges.ranges), std::move(ranges.stream)));
   reader->source_.Preload(std::move(first_bytes));
   if (map != nullptr) reader->UseMap(std::move(map));
-  if (maps != Maps::kNone) reader->ShareWithHost(config, file_id, maps);
+  if (maps != Maps::kNone) reader->ShareWithHost(config, file_id, maps, passes_agent);
   H5M_RETURN_IF_ERROR(reader->Describe(reader->FindSuperblock()));
   return reader;
 }
@@ -345,7 +353,8 @@ Reader::Reader(const ReaderConfig& config, Found found, std::string identity,
       source_(identity_, static_cast<uint64_t>(version_.size_bytes()), std::move(ranges),
               ReaderCalls::Get().Cache(config.cache_bytes), std::move(stream)) {}
 
-void Reader::ShareWithHost(const ReaderConfig& config, const std::string& file_id, Maps maps) {
+void Reader::ShareWithHost(const ReaderConfig& config, const std::string& file_id, Maps maps,
+                           std::shared_ptr<AgentPass> passes_agent) {
   const std::string agent = ReaderCalls::Get().AgentFor(config.server);
   if (agent.empty()) return;
   rpc::CutMapQuestion question{
@@ -356,7 +365,7 @@ void Reader::ShareWithHost(const ReaderConfig& config, const std::string& file_i
       version_.version(),
       version_.server_time().seconds() * 1'000'000'000 + version_.server_time().nanos()};
   if (maps == Maps::kAsk && !MapMetadata(agent, question)) return;
-  ShareBlocks(agent, std::move(question));
+  ShareBlocks(agent, std::move(question), std::move(passes_agent));
 }
 
 void Reader::UseMap(std::shared_ptr<const rpc::CutMap> map) {
@@ -376,7 +385,8 @@ bool Reader::MapMetadata(const std::string& agent, const rpc::CutMapQuestion& qu
   return true;
 }
 
-void Reader::ShareBlocks(std::string agent, rpc::CutMapQuestion question) {
+void Reader::ShareBlocks(std::string agent, rpc::CutMapQuestion question,
+                         std::shared_ptr<AgentPass> passes_agent) {
   question.kind = rpc::CutMapQuestion::Kind::kBlocks;
   const auto ask = [agent = std::move(agent), question = std::move(question),
                     size_bytes = source_.size_bytes()](absl::Time deadline) {
@@ -386,7 +396,7 @@ void Reader::ShareBlocks(std::string agent, rpc::CutMapQuestion question) {
   // metadata is mapped, what HDF5 reads behind an object header is raw data. Where it is not, the
   // rest is taken where it lies there, and else comes with more of it.
   source_.UseShared(
-      [ask, has_all = has_all_metadata_, has_asked = false,
+      [ask, has_all = has_all_metadata_, has_asked = false, passes_agent = std::move(passes_agent),
        blocks = std::shared_ptr<rpc::SharedBlocks>()](uint64_t offset, absl::Span<char> out,
                                                       rpc::ReadKind kind) mutable -> uint64_t {
         const bool is_raw = kind == rpc::ReadKind::kRaw;
@@ -394,8 +404,11 @@ void Reader::ShareBlocks(std::string agent, rpc::CutMapQuestion question) {
           if (auto asked = AskToMap(ask); asked.ok()) blocks = *std::move(asked);
         }
         if (blocks == nullptr) return 0;
-        if (is_raw) return blocks->Read(offset, out);
-        return has_all ? blocks->ReadBeside(offset, out) : blocks->Peek(offset, out);
+        const uint64_t read = is_raw    ? blocks->Read(offset, out)
+                              : has_all ? blocks->ReadBeside(offset, out)
+                                        : blocks->Peek(offset, out);
+        passes_agent->Set(blocks->alone_until());
+        return read;
       });
 }
 

@@ -86,11 +86,13 @@ class Reader {
   absl::Status FindSuperblock();
   // Maps the metadata of the open version, if an agent of this host has it. Its raw data is looked
   // for when some is read.
-  void ShareWithHost(const ReaderConfig& config, const std::string& file_id, Maps maps);
+  void ShareWithHost(const ReaderConfig& config, const std::string& file_id, Maps maps,
+                     std::shared_ptr<AgentPass> passes_agent);
   void UseMap(std::shared_ptr<const rpc::CutMap> map);
   // False: no agent answers there as it should.
   bool MapMetadata(const std::string& agent, const rpc::CutMapQuestion& question);
-  void ShareBlocks(std::string agent, rpc::CutMapQuestion question);
+  void ShareBlocks(std::string agent, rpc::CutMapQuestion question,
+                   std::shared_ptr<AgentPass> passes_agent);
   absl::Status Describe(const absl::Status& status) const;
 
   const v1::Version version_;

@@ -212,7 +212,7 @@ absl::Status ReaderCalls::ReadOnce(const Route& route, absl::Duration timeout, M
 }
 
 ReaderCalls& ReaderCalls::Get() {
-  static auto* const calls = new ReaderCalls;
+  static auto* const calls = new ReaderCalls(Times());
   return *calls;
 }
 
@@ -247,8 +247,11 @@ void ReaderCalls::End(const Route& route, const absl::Status& status) {
   --calls_;
   Peer& peer = peers_[Engine::KeyOf(route.options)];
   const bool away = IsAway(status);
-  peer.suspect_until = away ? absl::Now() + Engine::kSuspectFor : absl::InfinitePast();
+  // One that is slow still gets the connection, and all of its time, where it is needed.
+  if (away && route.is_trial && absl::IsDeadlineExceeded(status)) return;
   if (away) peer.channel.reset();  // The next call connects afresh, without gRPC's back-off.
+  if (away && route.is_trial) return;
+  peer.suspect_until = away ? absl::Now() + Engine::kSuspectFor : absl::InfinitePast();
 }
 
 bool ReaderCalls::FindAgent(const ReaderServer& server, Route* route) {
@@ -315,7 +318,7 @@ void ReaderCalls::PassByAgent(const ReaderServer& server) {
 }
 
 bool ReaderCalls::RunAtAgent(Route route, absl::Duration timeout, Attempt attempt) {
-  timeout = std::min(timeout, kAgentTimeout);
+  timeout = std::min(timeout, times_.agent);
   if (!Begin(&route, &timeout).ok()) return false;
   absl::Time deadline = absl::Now() + timeout;
   const absl::Status status = attempt(route, &deadline);
@@ -328,6 +331,7 @@ bool ReaderCalls::RunAtAgent(Route route, absl::Duration timeout, Attempt attemp
 }
 
 absl::Status ReaderCalls::Run(const Target& target, Attempt attempt) {
+  if (RunAtServersFirst(target, attempt)) return absl::OkStatus();
   Route agent;
   if (FindAgent(target.server, &agent) && RunAtAgent(std::move(agent), target.timeout, attempt)) {
     return absl::OkStatus();
@@ -349,7 +353,7 @@ absl::Status ReaderCalls::RunAtServers(const Target& target, Attempt attempt) {
     const absl::Time now = absl::Now();
     absl::Duration timeout = std::max(deadline - now, absl::ZeroDuration());
     if (target.gives_way_in == nullptr) timeout = walk.Limit(rpc::ServerWalk::kHungAfter, now);
-    Visit visit{.route = {.options = server, .gives_way_in = target.gives_way_in},
+    Visit visit{.route = {server, {}, nullptr, target.gives_way_in, target.is_trial},
                 .timeout = timeout,
                 .connect = walk.Limit(rpc::ServerWalk::kConnectMax, now),
                 .has_others = walk.has_others(),
@@ -361,7 +365,7 @@ absl::Status ReaderCalls::RunAtServers(const Target& target, Attempt attempt) {
     if (walk.has_others() && ForksBegun() == forks) status = AsLostServer(std::move(status));
     deadline = std::max(deadline, late);
     walk.Extend(deadline);
-    {
+    if (!target.is_trial || !IsAway(status)) {
       absl::MutexLock lock(&mutex_);
       owners_.OnEnd(target.server, server, status);
     }
@@ -374,16 +378,18 @@ absl::Status ReaderCalls::RunAtServers(const Target& target, Attempt attempt) {
 absl::Status ReaderCalls::RunOnce(const Target& target, Attempt attempt) {
   absl::Duration timeout = target.timeout;
   Route route;
-  if (FindAgent(target.server, &route)) {
-    timeout = std::min(timeout, kAgentTimeout);
-  } else {
-    route = {.options = RouteTo(target).Apply(target.server)};
-  }
+  const std::string trial = TrialKey(target);
+  const bool is_trial = !trial.empty();
+  const bool has_agent = !is_trial && FindAgent(target.server, &route);
+  if (is_trial || has_agent) timeout = std::min(timeout, times_.agent);
+  if (!has_agent) route = {.options = RouteTo(target).Apply(target.server), .is_trial = is_trial};
   H5M_RETURN_IF_ERROR(Begin(&route, &timeout));
   absl::Time deadline = absl::Now() + timeout;
   const absl::Status status = Try(route, &deadline, attempt);
   route.channel.reset();
-  if (absl::IsDeadlineExceeded(status)) {
+  const bool fails_trial = is_trial && (absl::IsDeadlineExceeded(status) || RefusesUser(status));
+  if (fails_trial) EndTrial(trial, status);
+  if (fails_trial || absl::IsDeadlineExceeded(status)) {
     End(route, status);
     return status;
   }

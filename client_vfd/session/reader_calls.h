@@ -40,7 +40,19 @@ namespace h5mirror::vfd {
 // Lock order: its mutex before the Engine's.
 class ReaderCalls {
  public:
+  // For a message of an agent; then the server is asked.
+  static constexpr absl::Duration kAgentTimeout = absl::Seconds(2);
+
+  // With an agent.
+  struct Times {
+    absl::Duration agent = kAgentTimeout;
+    // A reader may have an agent and no way to the server, which is not tried again for so long.
+    absl::Duration not_direct = absl::Minutes(10);
+  };
+
   static ReaderCalls& Get();
+  // For tests, with times of their own.
+  explicit ReaderCalls(Times times) : times_(times) {}
 
   // Each waits at most `timeout` without an answer, or 300 ms if the server has just failed to
   // answer in time. Connects again meanwhile if the connection broke. Errors name the server, or
@@ -85,9 +97,6 @@ class ReaderCalls {
                                          const v1::DigestFileRequest& request,
                                          absl::Duration timeout, rpc::DigestSink sink);
 
-  // For a message of an agent; then the server is asked.
-  static constexpr absl::Duration kAgentTimeout = absl::Seconds(2);
-
   // The socket of the agent for `server`; empty: there is none, or it has just failed.
   std::string AgentFor(const ReaderServer& server);
   // That agent has just failed to answer in time.
@@ -118,6 +127,8 @@ class ReaderCalls {
     std::string for_server = {};  // at an agent: the server that it is to read from
     std::shared_ptr<grpc::Channel> channel = nullptr;
     ReaderCalls* gives_way_in = nullptr;  // set: a fork cancels the call
+    // In place of a call at the agent, and in its time: no answer tells nothing of the server.
+    bool is_trial = false;
   };
   // One call: the server, or its cluster, and the file.
   struct Target {
@@ -125,18 +136,25 @@ class ReaderCalls {
     const std::string& name;
     absl::Duration timeout;
     ReaderCalls* gives_way_in = nullptr;  // as in Route; the server may be silent for long, too
+    bool is_trial = false;                // as in Route
   };
   // One attempt of a call. Moves `*deadline` when a message comes.
   using Attempt = absl::FunctionRef<absl::Status(const Route& route, absl::Time* deadline)>;
   class Call;
 
-  ReaderCalls() = default;
-
   // One attempt, or two where the credential of the first one has had its time.
   static absl::Status Try(const Route& route, absl::Time* deadline, Attempt attempt);
 
   // Makes the call at the agent, where there is one; if there is none or it fails, at the server.
+  // One that passes by the agent is made at the server before that.
   absl::Status Run(const Target& target, Attempt attempt);
+  // Not empty: the call passes by the agent, none of the same token has failed so for a while, and
+  // the server is not suspect. For EndTrial(), as the token may change meanwhile.
+  std::string TrialKey(const Target& target);
+  // Makes such a call, within as little time as at an agent. False: it is none, or it failed.
+  bool RunAtServersFirst(const Target& target, Attempt attempt);
+  // A trial has failed with `status`: others are left out for a while, or for good.
+  void EndTrial(const std::string& key, const absl::Status& status);
   // At the server, or at those of its cluster, one after the other.
   absl::Status RunAtServers(const Target& target, Attempt attempt);
   // Of a call at one server. A suspect one gets little time at the first, so that the others are
@@ -162,7 +180,7 @@ class ReaderCalls {
   absl::Status Begin(Route* route, absl::Duration* timeout, Turn turn = Turn::kFirst);
   rpc::ServerRoute RouteTo(const Target& target);
   // Notes the result of a call. kUnavailable, kDeadlineExceeded: the peer is away, unless it named
-  // another one.
+  // another one, or the call is a trial.
   void End(const Route& route, const absl::Status& status);
 
   template <typename Service, typename Method, typename Request, typename Response>
@@ -182,9 +200,11 @@ class ReaderCalls {
 
   uint64_t ForksBegun();
 
+  const Times times_;
   absl::Mutex mutex_;
   std::map<std::string, Peer> peers_ ABSL_GUARDED_BY(mutex_);
   rpc::OwnerCache owners_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, absl::Time> not_direct_until_ ABSL_GUARDED_BY(mutex_);  // by TrialKey()
   std::weak_ptr<rpc::BlockCache> cache_ ABSL_GUARDED_BY(mutex_);
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
   // The calls of them that a fork cancels.

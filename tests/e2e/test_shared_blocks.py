@@ -93,6 +93,29 @@ def test_what_is_shared_stays_within_half_of_the_cache(made):
     assert all(float(each) <= 8 for each in said)
 
 
+def test_a_reader_that_is_alone_with_a_large_file_reads_at_the_server(made):
+    """Where it cannot, it reads through the agent as before."""
+    with Proxy(made.server.address) as proxy:
+        def connections():
+            return proxy.tell("totals")["connections"]
+
+        agent = Agent(made, "--cache", "16MiB", server=proxy.address).start()
+        readers = [reader(made, agent=agent.socket, server=proxy.address)]
+        before = connections()
+        said = ask(readers, 0, ROWS)
+        assert connections() > before, "one of its own"
+        readers.append(reader(made, agent=agent.socket, server=proxy.address))
+        assert ask(readers, 0, ROWS) == 2 * said, "they are two now"
+        finish(readers)
+        proxy.cut_after = 1  # Of connections to come: the agent has its own.
+        cut_off = reader(made, agent=agent.socket, server=proxy.address)
+        for _ in range(2):
+            assert ask([cut_off], 0, ROWS) == said
+        assert proxy.cuts > 0, "it tried"
+        finish([cut_off])
+        agent.stop()
+
+
 def test_readers_go_on_when_the_agent_is_killed_and_read_the_same_bytes(made):
     agent = Agent(made, "--cache", "128MiB").start()
     plain = reader(made, agent="off")
