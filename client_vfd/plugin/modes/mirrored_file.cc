@@ -216,7 +216,7 @@ std::vector<uint64_t> MirroredFile::DurableNumbers() const {
 }
 
 void MirroredFile::SetCut(const MemberCut* cut) {
-  // One that has not changed is sent for its cut all the same.
+  // An unchanged member needs a session too, for its part of the group's cut.
   if (cut != nullptr) Attach();
   if (mirrors_ != nullptr) mirrors_->SetCut(cut);
 }

@@ -51,9 +51,10 @@ std::optional<std::string> SwmrFlags::Marked(std::string_view bytes) const {
   return marked;
 }
 
-// An SWMR writer holds no lock, but it has the file open: a lease for writing is granted only where
-// nobody else has (fcntl(2)). It is not kept. A program that opens the file within that moment
-// waits for its end. The kernel then sends this process a signal that is ignored by default.
+// An SWMR writer holds no lock, but has the file open. The kernel grants a write lease only if no
+// other descriptor is open (fcntl(2)), so this asks for one and gives it back at once. A program
+// that opens the file within that moment waits for its end. The kernel then sends this process a
+// signal that is ignored by default.
 SwmrLook::Writer WhoHasOpen(int fd, int* why_errno) {
   struct statfs system {};
   // The kernel here does not know of programs on other machines that have it open.
