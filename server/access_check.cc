@@ -83,7 +83,7 @@ absl::Status AddTokens(const Config& config, std::string_view name,
   return absl::OkStatus();
 }
 
-// As a user of a Unix socket, and by munge.
+// Adds the caller as a user of a Unix socket, and as one of munge.
 absl::Status AddUser(const std::string& name, bool is_unix, bool is_munge,
                      std::vector<Principal>* callers) {
   absl::StatusOr<Principal> user = UserOfHost(name);

@@ -126,7 +126,7 @@ absl::StatusOr<bool> FilesService::Describe(const v1::ListFilesRequest& request,
                                             v1::FileSummary& summary) {
   const absl::StatusOr<store::FileInfo> looked = environment_.store.Glance(file);
   if (absl::IsNotFound(looked.status())) return false;  // Gone since it was listed.
-  // A damaged file must not hide the others. Its own status tells what is wrong.
+  // A damaged file must not hide the others. Its own status tells the damage.
   if (absl::IsDataLoss(looked.status())) return !IsChoice(request);
   H5M_RETURN_IF_ERROR(looked.status());
   const store::FileInfo& info = *looked;

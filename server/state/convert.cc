@@ -18,7 +18,7 @@ absl::Status CheckSize(std::string_view field, const std::string& value, size_t 
 
 constexpr size_t kNameBytesMax = 256;
 constexpr size_t kTextBytesMax = 4096;
-// Of the tags of one version in an answer: many more than the store allows now.
+// The most bytes of one version's tags in an answer: many more than the store allows now.
 constexpr size_t kTagsBytesMax = 256 << 10;
 constexpr int kMembersMax = 4096;
 constexpr size_t kMembersBytesMax = 256 << 10;
