@@ -24,7 +24,7 @@ struct LibraryUse {
   bool has_connector = false;      // and the VOL connector?
 };
 
-// The last that the plugin said about a file in one process.
+// The plugin's last report of a file in one process.
 struct FileUse {
   std::string file;
   std::string name;
@@ -52,8 +52,8 @@ struct ExecReport {
   std::vector<FileUse> files;
   bool wants_connector = false;  // --tick or --all-drivers
 
-  // Every library had the plugin and every file that was written was mirrored, and something was
-  // seen at all: a static HDF5 cannot be seen.
+  // True: at least one library was seen, every library had the plugin, and every written file was
+  // mirrored. (A static HDF5 cannot be seen.)
   bool complete() const;
 };
 

@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// For one call: a loaded server is not away. What flows may flow for as long as it takes.
+// The first limit is for one call, and long enough for a loaded server. Data in flow may take as
+// long as it needs.
 constexpr char kTimeout[] = "15s";
 constexpr char kLinger[] = "24h";
 
@@ -123,8 +124,8 @@ absl::Status CheckLastWriter(const FileArg& mirror, const std::string& said) {
              " died: go back to its last cut first, with h5mirror recover ", said));
 }
 
-// What the driver would find when the object is in the file already. It adds changes that a program
-// without the driver has made; those are no matter here.
+// Refuses now what the driver would refuse only after the object was copied. The driver takes in
+// changes of programs without it, so these do not matter here.
 absl::Status CheckLevel(const FileArg& mirror, const v1::FileStatus& status,
                         const std::string& said) {
   const LocalRecord& record = *mirror.record;
@@ -181,8 +182,8 @@ std::string Absolute(std::string_view prefix, const std::string& text) {
   return StrCat(prefix, path.string());
 }
 
-// What all files have in common. The rules of the user's client.toml are for programs, which name
-// files by path: here the name is known.
+// The driver keys that all files share. They override client.toml, whose rules derive names from
+// paths: here the name is known.
 DriverKeys CommonKeys(const Context& context, const char* mode, const std::string& root) {
   DriverKeys keys{{"mode", mode},  {"under", "sec2"},     {"root", root},     {"include", ""},
                   {"exclude", ""}, {"timeout", kTimeout}, {"linger", kLinger}};
@@ -262,7 +263,7 @@ DriverKeys KeysOfTarget(const Context& context, const RestoreSource& source,
                            : kind == Kind::kRemote ? "remote"
                                                    : "mirror";
   DriverKeys keys = CommonKeys(context, mode, "/");
-  // Nothing of the metadata that leads to the copy is in the file before the last flush.
+  // So no metadata that leads to the copy is in the file before the last flush.
   keys.emplace_back("metadata", "memory");
   if (kind == Kind::kPlain) return keys;
   keys.emplace_back("comment", comment);
