@@ -199,7 +199,7 @@ absl::Status Recover(const Options& options, std::string* said) {
   H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(real.parent_path()));
   H5M_ASSIGN_OR_RETURN(const std::filesystem::path copy, FindBackup(given, real));
   auto read = store::ReadJournal(*tree, real.filename().string());
-  // One that is none that h5edit trusts can be set aside.
+  // A journal that h5edit does not trust can be set aside.
   const bool is_refused = absl::IsFailedPrecondition(read.status());
   const bool may_set_aside = options.discards || (!copy.empty() && !options.checks);
   if (!read.ok() && !(may_set_aside && is_refused)) return read.status();

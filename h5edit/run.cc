@@ -27,7 +27,7 @@ namespace h5mirror::edit {
 namespace {
 
 constexpr int kFailed = 1;
-// What a command has after a signal. HDF5 never ends with some damaged files.
+// The time that a command gets after a signal. On some damaged files HDF5 never returns.
 constexpr unsigned kSecondsLeft = 10;
 constexpr char kBrokenOff[] =
     "h5edit: the command at work did not end within 10 s of the signal, and was broken off: the "

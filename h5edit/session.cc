@@ -23,10 +23,10 @@
 namespace h5mirror::edit {
 namespace {
 
-// Of what servers that were away are sent after an error.
+// The comment of changes that are sent after an error to servers that were away.
 constexpr char kBeforeError[] = "the commands before one that failed";
 
-// What can be told of the file before anything is made beside it.
+// Checks the file before anything is made beside it.
 absl::Status LookAtFile(const std::filesystem::path& path, Access access) {
   const std::string what = StrCat("cannot open ", path.string());
   const int fd =
@@ -68,7 +68,8 @@ absl::Status CheckHasOneName(const std::filesystem::path& real) {
              "its names"));
 }
 
-// Of how the file's bytes were opened, after it was seen that the file itself may be written.
+// Explains a failed open of a file that itself may be written: the right to write its directory is
+// missing.
 absl::StatusOr<std::unique_ptr<EditFile>> NeedsDirectory(
     absl::StatusOr<std::unique_ptr<EditFile>> opened, const std::filesystem::path& real) {
   if (!absl::IsPermissionDenied(opened.status())) return opened;
@@ -241,7 +242,7 @@ std::string Session::WhatIsLeft() const {
   return changed_ && moves ? "holds what the commands before it did" : "is as it was before";
 }
 
-// A journal that is still there belongs to what the file is now: Recover() settles it first.
+// A journal that is still there belongs to the present file: Recover() settles it first.
 std::string Session::LeaveBackup(const std::string& left, const absl::Status& closed) {
   const std::string copy = BackupPathOf(options_.file).string();
   if (backup_->is_removed())
