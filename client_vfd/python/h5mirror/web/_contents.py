@@ -1,4 +1,5 @@
-"""What h5web asks of a file, answered by h5grove from files that stay open. Runs in a worker."""
+"""Answers h5web's requests about a file, by h5grove, from files that stay open. Runs in a
+worker."""
 
 import errno
 import itertools
