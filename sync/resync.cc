@@ -194,7 +194,7 @@ class Resyncer {
                ", and it is not certain which is right: h5mirror ", ServerFlag(),
                "resync --from local ", local, " makes the server's like the local one, h5mirror ",
                ServerFlag(), "resync --from remote ", local,
-               " the local one like the server's; what loses stays a version"));
+               " the local one like the server's; the losing side stays a version"));
   }
 
   // The flag that names the mirror in a command, if there are several.

@@ -54,7 +54,7 @@ absl::StatusOr<RestoreTarget> LocalTarget(const fs::path& given) {
   }
   if (!target.is_new || target.kind == RestoreTarget::Kind::kPlain) return target;
   return absl::NotFoundError(StrCat(target.local.string(),
-                                    " is gone, and only what is known of its mirror is there: "
+                                    " is gone, and only the record of its mirror is left: "
                                     "h5mirror recover ",
                                     target.local.string(), " brings it back"));
 }
@@ -82,11 +82,11 @@ bool IsOfTheDisk(const absl::Status& status) {
 }
 
 absl::Status HiddenOrigin(const RestoreSource& source, std::string_view why) {
-  return absl::FailedPreconditionError(
-      StrCat(source.file.name, " is the mirror of ", source.status.origin().path(),
-             ", which you cannot look at (", why,
-             "), and a change on the server would part the two: let a user restore it who may "
-             "write that file, or give a file with --into"));
+  return absl::FailedPreconditionError(StrCat(
+      source.file.name, " is the mirror of ", source.status.origin().path(),
+      ", which you cannot look at (", why,
+      "), and after a change on the server the two would differ: let a user with the right to "
+      "write that file restore it, or give a file with --into"));
 }
 
 // Of a file that was named as the server has it.
@@ -156,7 +156,7 @@ absl::Status CheckMirror(Context& context, const FileArg& mirror, const std::str
   if (!status.has_value()) {
     return absl::FailedPreconditionError(StrCat(mirror.name, " is not on ", mirror.server,
                                                 " any more: h5mirror status ", said,
-                                                " says what became of it"));
+                                                " tells its state"));
   }
   H5M_RETURN_IF_ERROR(CheckNoLease(said, *status));
   H5M_RETURN_IF_ERROR(CheckLastWriter(mirror, said));

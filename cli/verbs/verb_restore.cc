@@ -356,7 +356,7 @@ void NoteRest(Context& context, const Restore& restore, const RestoreResult& res
               const Options& options) {
   if (result.other_names > 0) {
     context.Note(StrCat(Count(result.other_names, "hard link"),
-                        " elsewhere in the file to what was at ", restore.as, " still ",
+                        " elsewhere in the file to the former object at ", restore.as, " still ",
                         result.other_names == 1 ? "leads" : "lead", " to the old object"));
   }
   for (const LostReferences& each : result.lost) {

@@ -223,7 +223,7 @@ struct Told {
 std::string_view WhyNotAsked(const absl::Status& away) {
   if (absl::IsUnavailable(away)) return ", which is away";
   if (absl::IsPermissionDenied(away)) return ", which you may not ask";
-  return ", which is none of yours and was not asked";
+  return ", which is not one of your configured servers and was not asked";
 }
 
 // Shows the local record, if the server cannot be asked or is not one that the user has configured.
