@@ -157,7 +157,7 @@ absl::Status CompareAll(VersionPages& pages, Evidence& evidence, DiffContext& co
 std::string LeftOutText(const DiffContext& diff) {
   std::vector<std::string> parts;
   if (!diff.exclude.empty()) {
-    parts.push_back(StrCat("what lies at or below ", absl::StrJoin(diff.exclude.patterns(), ", ")));
+    parts.push_back(StrCat("objects at or below ", absl::StrJoin(diff.exclude.patterns(), ", ")));
   }
   if (!diff.tolerance.is_exact()) {
     parts.push_back(absl::StrFormat("numbers at most %g + %g * |new| apart",

@@ -184,10 +184,10 @@ class HistoryFile final : public MemoryFile {
     if (!cut.pages.empty() || cut.size_before != cut.size_after) {
       H5M_RETURN_IF_ERROR(CheckUnchanged(origin_.path));
       if (token_ == 0) H5M_RETURN_IF_ERROR(Begin());
-      H5M_RETURN_IF_ERROR(CheckNamed("nothing is done to what has its name now"));
+      H5M_RETURN_IF_ERROR(CheckNamed("the file that has its name now is left alone"));
       H5M_RETURN_IF_ERROR(Send(cut, comment));
       H5M_RETURN_IF_ERROR(CheckNamed(
-          "what has its name now is without the change, which is a version of its history"));
+          "the file that has its name now lacks the change, which is a version of the history"));
       KnowHead();
     }
     bytes_.Forget();

@@ -171,8 +171,8 @@ absl::Status PutBack(const std::filesystem::path& given, const std::filesystem::
                                                   kProgram, kPatience, store::Mirrored::kGiven));
   std::filesystem::path kept;
   H5M_RETURN_IF_ERROR(MoveBackupBack(copy, real, &kept));
-  StrAppend(said, given.string(), " was put back from ", copy.string(), "; what it was is kept as ",
-            kept.string(), "\n");
+  StrAppend(said, given.string(), " was put back from ", copy.string(),
+            "; the file as it was is kept as ", kept.string(), "\n");
   return absl::OkStatus();
 }
 
@@ -218,7 +218,7 @@ absl::Status Recover(const Options& options, std::string* said) {
   H5M_RETURN_IF_ERROR(SettleBackup(copy.empty() ? BackupPathOf(given) : copy));
   if (copy.empty()) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(PutBack(given, real, copy, said));
-  if (!changed.empty()) StrAppend(said, "what is kept ", changed, "\n");
+  if (!changed.empty()) StrAppend(said, "the kept file ", changed, "\n");
   return absl::OkStatus();
 }
 

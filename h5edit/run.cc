@@ -210,8 +210,8 @@ int Run(const std::vector<std::string>& words) {
   const int exit_code = RunTask(options);
   if (std::cout.flush()) return exit_code;
   std::cerr
-      << "h5edit: standard output could not be written, and what it should have told is lost; "
-         "what was done to the file stays done\n";
+      << "h5edit: standard output could not be written, so output is lost; the changes of the file "
+         "stay\n";
   return exit_code == 0 ? kFailed : exit_code;
 }
 

@@ -142,7 +142,7 @@ absl::Status Session::OpenMirror() {
     return absl::FailedPreconditionError(
         StrCat("cannot edit ", options_.file, " with ",
                options_.copies_backup ? "--backup=copy" : "--keep-history",
-               ": it is mirrored to a server, which keeps what it was as a version"));
+               ": it is mirrored to a server, which keeps its former content as a version"));
   }
   auto mirror = Mirror::Open(real_, options_.server, options_.driver_config);
   if (!mirror.ok()) {
@@ -236,10 +236,11 @@ std::string Session::WhatIsLeft() const {
     return StrCat("may hold a part of the change that failed: h5edit --recover ", options_.file,
                   " finishes it, h5edit --recover --discard ", options_.file, " takes it back");
   }
-  if (finished_) return "holds what all commands did";
-  if (backup_is_behind_) return "holds what that command did, too, and only its back-up does not";
+  if (finished_) return "holds the changes of all commands";
+  if (backup_is_behind_)
+    return "holds the change of that command, too, and only its back-up does not";
   const bool moves = cuts_each_ || writes_through_;
-  return changed_ && moves ? "holds what the commands before it did" : "is as it was before";
+  return changed_ && moves ? "holds the changes of the commands before it" : "is as it was before";
 }
 
 // A journal that is still there belongs to the present file: Recover() settles it first.
