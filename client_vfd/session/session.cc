@@ -258,7 +258,7 @@ absl::Status Session::CloseResult() const {
   return absl::UnavailableError(
       tickets_.sealed()
           ? absl::StrCat(config_.server.server, " has not confirmed the last close")
-          : "it was closed after a call had failed, and what followed its last cut is lost");
+          : "it was closed after a call had failed, and data written after its last cut is lost");
 }
 
 void Session::GoBehind(const std::string& why, bool quiet) {

@@ -277,7 +277,7 @@ void BufferedFile::BeforeFork() {
 herr_t BufferedFile::FailOfInherited() {
   if (buffered_.empty()) return 0;
   PushWriteErrno(*target_.host, target_.name, EIO,
-                 "what the parent process held in memory could not be written before the fork; "
+                 "the parent process could not write its buffered bytes before the fork; "
                  "flush the file in the parent, and open it again in the child");
   return -1;
 }

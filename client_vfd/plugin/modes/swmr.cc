@@ -102,8 +102,7 @@ SwmrLook LookForSwmrWriter(const char* path) {
 std::string WhyNotOpened(const SwmrLook& look, const std::string& path) {
   const std::string state =
       path +
-      " has the mark of an SWMR writer, and opened for writing beside that one it would lose "
-      "what that one writes; ";
+      " has the mark of an SWMR writer. A second writer would cut off the data of the first one; ";
   const std::string recover =
       "; where it is mirrored, h5mirror recover " + path + " brings its last cut back";
   if (look.writer == SwmrLook::Writer::kMaybeAtWork) {

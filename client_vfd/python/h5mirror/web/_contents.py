@@ -133,7 +133,7 @@ class Contents:
         content = self._dataset(file, query)
         kind = _FORMATS.get(query.one("format") or "json")
         if kind is None:
-            raise Refused(422, f"format {query.one('format')!r} is none of {', '.join(_FORMATS)}")
+            raise Refused(422, f"format {query.one('format')!r} is not one of {', '.join(_FORMATS)}")
         is_flat = (query.one("flatten") or "false").lower() != "false"
         data = content.data(query.one("selection"), is_flat, query.one("dtype") or "origin")
         return _bounded(h5grove.encoders.encode(data, kind).content, kind)
@@ -170,7 +170,7 @@ class Contents:
         resolution = {"true": LinkResolution.ALL, "all": LinkResolution.ALL, "false": LinkResolution.NONE,
                       "none": LinkResolution.NONE, "only_valid": LinkResolution.ONLY_VALID}.get(links)
         if resolution is None:
-            raise Refused(422, f"resolve_links {links!r} is none of all, none and only_valid")
+            raise Refused(422, f"resolve_links {links!r} is not one of all, none and only_valid")
         return h5grove.content.create_content(file, query.one("path") or "/", resolution)
 
     def _readable(self, file: h5py.File, query: "_Query") -> h5py.Dataset:
