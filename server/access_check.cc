@@ -131,7 +131,7 @@ void ShowToken(const TokenEntry& token) {
 void ShowOwner(const store::FileOwner& owner) {
   std::string text = "nobody";
   if (!owner.owner.empty()) text = Printable(owner.owner);
-  if (!owner.is_there) text = "no such file yet: whoever makes it";
+  if (!owner.is_there) text = "no such file yet: the caller that makes it";
   std::cout << "  owner: " << text << "\n";
 }
 

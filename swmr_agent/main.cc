@@ -116,7 +116,9 @@ ExitCode Run(const Config& config) {
                           const auto& question) { return FindSharedBlocks(agent, user, question); },
        .open = [&agent](uid_t user,
                         const auto& question) { return OpenCut(agent, user, question); }});
-  if (!maps.ok()) spdlog::warn("readers map nothing: {}", ToStd(maps.status().message()));
+  if (!maps.ok())
+    spdlog::warn("readers cannot map memory, and read through gRPC: {}",
+                 ToStd(maps.status().message()));
   spdlog::info("h5mirror-agent {} serves {} for{}", kVersion, config.socket.string(), servers);
   sd_notify(0, "READY=1");
   ServeUntilSignal(agent);

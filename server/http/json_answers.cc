@@ -69,7 +69,7 @@ absl::StatusOr<ListQuery> ParseListQuery(const HttpRequest& request) {
       if (!v1::MirrorState_Parse(StrCat("MIRROR_STATE_", value), &state)) {
         return absl::InvalidArgumentError(
             StrCat("state \"", value,
-                   "\" is none of CONNECTED, DEGRADED, RESYNCING, IN_SYNC, "
+                   "\" is not one of CONNECTED, DEGRADED, RESYNCING, IN_SYNC, "
                    "DIVERGED"));
       }
       query.request.add_states(state);

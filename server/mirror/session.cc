@@ -133,7 +133,7 @@ absl::Status Session::Handle(const rpc::DecodedRequest& request) {
     case v1::MirrorFileRequest::kKeepAlive:
       return KeepAlive(message->keep_alive());
     default:
-      return absl::InvalidArgumentError("a request that is none of this protocol");
+      return absl::InvalidArgumentError("a request that this protocol does not have");
   }
 }
 

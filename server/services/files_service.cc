@@ -190,7 +190,7 @@ absl::Status FilesService::List(IsCancelled is_cancelled, const Principal& princ
                                 v1::ListFilesResponse& response) {
   H5M_RETURN_IF_ERROR(CheckDirectory(request.directory()));
   if (!request.page_token().empty() && !store::CheckName(request.page_token()).ok()) {
-    return absl::InvalidArgumentError("page_token is none of this server's");
+    return absl::InvalidArgumentError("page_token is not from this server");
   }
   if (request.page_size() < 0) {
     return absl::InvalidArgumentError(StrCat("page_size ", request.page_size(), " is negative"));

@@ -250,7 +250,7 @@ absl::StatusOr<store::BarrierKind> FromProto(v1::BarrierKind kind) {
       return store::BarrierKind::kCommit;
     default:
       return absl::InvalidArgumentError(
-          StrCat("barrier.kind ", static_cast<int>(kind), " is none of tick, sync, commit"));
+          StrCat("barrier.kind ", static_cast<int>(kind), " is not one of tick, sync, commit"));
   }
 }
 
