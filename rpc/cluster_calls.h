@@ -15,8 +15,7 @@ namespace h5mirror::rpc {
 // server's release knows of no clusters.
 class ClusterCalls {
  public:
-  // As Client::Connect(). Of several servers, connects to one that answers, since each knows the
-  // cluster.
+  // As Client::Connect(); of several servers to one that answers, any of which knows the cluster.
   static absl::StatusOr<std::unique_ptr<ClusterCalls>> Connect(const ClientOptions& options,
                                                                absl::Duration connect_timeout,
                                                                absl::Duration refused_max);

@@ -52,8 +52,8 @@ struct ExecReport {
   std::vector<FileUse> files;
   bool wants_connector = false;  // --tick or --all-drivers
 
-  // True: at least one library was seen, every library had the plugin, and every written file was
-  // mirrored. (A static HDF5 cannot be seen.)
+  // Every library had the plugin and every file that was written was mirrored, and something was
+  // seen at all: a static HDF5 cannot be seen.
   bool complete() const;
 };
 

@@ -85,8 +85,8 @@ class Reader {
 
   // Finds the superblock where HDF5 looks for it, and makes the patch that closes it.
   absl::Status FindSuperblock();
-  // Maps the metadata of the open version, if an agent of this host has it. Raw data is mapped at
-  // its first read.
+  // Maps the metadata of the open version, if an agent of this host has it. Its raw data is looked
+  // for when some is read.
   void ShareWithHost(const ReaderConfig& config, const std::string& file_id, Maps maps);
   void UseMap(std::shared_ptr<const rpc::CutMap> map);
   // False: no agent gives a valid answer there.

@@ -135,9 +135,9 @@ class ReaderCalls {
   // One attempt; a second one where the credential of the first had expired.
   static absl::Status Try(const Route& route, absl::Time* deadline, Attempt attempt);
 
-  // Makes the call at the agent. If there is none, or the call fails, makes it at the server.
+  // Makes the call at the agent, where there is one; if there is none or it fails, at the server.
   absl::Status Run(const Target& target, Attempt attempt);
-  // Makes the call at the server, or at the servers of its cluster, one after the other.
+  // At the server, or at those of its cluster, one after the other.
   absl::Status RunAtServers(const Target& target, Attempt attempt);
   // The turn of a server in one call. A suspect server gets little time in its first turn, so that
   // the others are asked soon. In a later turn it may be slow.

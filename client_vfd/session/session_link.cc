@@ -356,8 +356,8 @@ bool Session::LeavesItToFollower() const {
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  // A cell without a server at the open gets one soon. A server that another one of the cluster
-  // named exists.
+  // A file that is opened while its cell has no server has one soon, and one that another server of
+  // the cluster has named is there.
   const bool may_come_back =
       link_.ever_opened() || link_.is_full() || route_.IsOfCluster(config_.server);
   return watch_.is_at_cut() && !life_.released() && may_come_back && !tickets_.sealed() &&
