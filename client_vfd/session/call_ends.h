@@ -12,7 +12,7 @@ inline bool IsAway(const absl::Status& status) {
   return absl::IsUnavailable(status) && !rpc::ElsewhereOf(status).has_value();
 }
 
-// True: a retry may succeed. The connection broke, or all threads of the server are busy.
+// The connection broke, or the server has all of its threads at work for others just now.
 inline bool IsPassing(const absl::Status& status) {
   if (rpc::ElsewhereOf(status).has_value()) return false;
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);

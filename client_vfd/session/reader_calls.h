@@ -132,7 +132,7 @@ class ReaderCalls {
 
   ReaderCalls() = default;
 
-  // One attempt; a second one where the credential of the first had expired.
+  // One attempt, or two where the credential of the first one has had its time.
   static absl::Status Try(const Route& route, absl::Time* deadline, Attempt attempt);
 
   // Makes the call at the agent, where there is one; if there is none or it fails, at the server.
