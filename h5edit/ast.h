@@ -35,7 +35,8 @@ inline constexpr int kDepthMax = 32;
 inline constexpr uint64_t kTypeBytesMax = INT32_MAX;
 
 // HDF5 keeps the length of an attribute's name (with its NUL), and of a link's target, in 16 bits.
-// If both are nearly that long, HDF5 1.14.5 writes files that it cannot read.
+// If a link's name and its target are both nearly that long, HDF5 1.14.5 writes files that it
+// cannot read.
 inline constexpr size_t kAttributeNameMax = UINT16_MAX - 1;
 inline constexpr size_t kLinkNameMax = 32'000;
 inline constexpr size_t kLinkValueMax = 32'000;

@@ -172,7 +172,7 @@ absl::Status PutBack(const std::filesystem::path& given, const std::filesystem::
   std::filesystem::path kept;
   H5M_RETURN_IF_ERROR(MoveBackupBack(copy, real, &kept));
   StrAppend(said, given.string(), " was put back from ", copy.string(),
-            "; the file as it was is kept as ", kept.string(), "\n");
+            "; the replaced file is kept as ", kept.string(), "\n");
   return absl::OkStatus();
 }
 
