@@ -102,16 +102,16 @@ SwmrLook LookForSwmrWriter(const char* path) {
 std::string WhyNotOpened(const SwmrLook& look, const std::string& path) {
   const std::string state =
       path +
-      " has the mark of an SWMR writer. A second writer would cut off the data of the first one; ";
+      " has the mark of an SWMR writer. A second writer would cut off the data of the first one. ";
   const std::string recover =
       "; where it is mirrored, h5mirror recover " + path + " brings its last cut back";
   if (look.writer == SwmrLook::Writer::kMaybeAtWork) {
     return state +
-           "somebody has it open: wait for the writer's close, or, if it was killed, close "
+           "Somebody has the file open: wait for the writer's close, or, if it was killed, close "
            "what reads the file (fuser " +
            path + " names them) and try again" + recover;
   }
-  return state + "whether that one is still there cannot be told here (a lease: " +
+  return state + "Whether that one is still there cannot be told here (a lease: " +
          std::strerror(look.why_errno) +
          "): if it was killed, open the file as its owner, on a local filesystem" + recover;
 }

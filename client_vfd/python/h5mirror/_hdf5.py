@@ -123,7 +123,7 @@ def quiet_errors() -> Iterator[None]:
 
 
 def _reason() -> str:
-    """The reason of the call that just failed, from the innermost entries of HDF5's error stack."""
+    """Why the last call failed, from the innermost entries of HDF5's error stack."""
     said: list[str] = []
 
     def note(_depth: int, record: Any, _data: Any) -> int:

@@ -24,9 +24,9 @@ _log = logging.getLogger("h5mirror")
 
 # As the connector's tick=TIME, in seconds.
 _INTERVAL_MIN, _INTERVAL_MAX = 0.01, 24 * 3600.0
-# After a flush that took a second, none follows for this many seconds. Its waits, for the disk and
-# for a busy processor, count with at most the second number: on a busy machine a flush of a
-# millisecond may wait for seconds.
+# After a flush that used a second of CPU time, none follows for this many seconds. Its waits, for
+# the disk and for a busy processor, lengthen the pause to at most the second number: on a busy
+# machine a flush of a millisecond may wait for seconds.
 _REST = 20
 _REST_OF_WAITS_MAX = 2.0
 # Seconds between two tries at h5py's lock, where the main thread does not stand aside earlier. A blocking wait would not

@@ -133,7 +133,8 @@ class Contents:
         content = self._dataset(file, query)
         kind = _FORMATS.get(query.one("format") or "json")
         if kind is None:
-            raise Refused(422, f"format {query.one('format')!r} is not one of {', '.join(_FORMATS)}")
+            known = ", ".join(_FORMATS)
+            raise Refused(422, f"format {query.one('format')!r} is not one of {known}")
         is_flat = (query.one("flatten") or "false").lower() != "false"
         data = content.data(query.one("selection"), is_flat, query.one("dtype") or "origin")
         return _bounded(h5grove.encoders.encode(data, kind).content, kind)

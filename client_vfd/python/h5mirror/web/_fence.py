@@ -1,10 +1,10 @@
-"""The rights that a worker gives up before it reads a stranger's file: most of the file system and of the network, and memory
-without end.
+"""The rights that a worker gives up before it reads a stranger's file.
+
+It gives up most of the file system and of the network, and memory without end.
 
 Landlock also keeps it from the memory of the web process, and of other workers.
 
-Run as a program, this puts another program behind the fence. It needs only Python's own
-library:
+Run as a program, this puts another program behind the fence. It needs only Python's own library:
 
     _fence.py PARENT PORTS always|if-possible SPOOL READABLE... -- PROGRAM ARGUMENT...
 

@@ -47,9 +47,8 @@ def has_left(request: web.Request) -> bool:
 
 
 def _cut_off(request: web.Request) -> web.Response:
-    """Cuts an answer off, so that a visitor sees that it is not whole. The response reaches nobody;
-    aiohttp
-    would write a raised error into its log."""
+    """Cuts an answer off, so that a visitor sees that it is not whole. The response
+    reaches nobody; aiohttp would write a raised error into its log."""
     if request.transport is not None:
         request.transport.abort()
     return error(503, "the connection has ended")
