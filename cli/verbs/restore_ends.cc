@@ -97,8 +97,8 @@ absl::StatusOr<RestoreTarget> TargetOfName(const RestoreSource& source) {
   if (origin.machine_id() != here.machine_id()) {
     return absl::FailedPreconditionError(StrCat(
         source.file.name, " is the mirror of ", origin.host(), ":", origin.path(),
-        ", which a change on the server would part from it: restore it there, or give a file with "
-        "--into"));
+        ", and after a change on the server the two would differ: restore it there, or give a file "
+        "with --into"));
   }
   std::error_code unknown;
   const bool is_there = fs::exists(origin.path(), unknown);
