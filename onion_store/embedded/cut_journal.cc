@@ -212,9 +212,10 @@ absl::Status CutJournal::CheckNamed(const JournalCut& cut) {
   const auto named = tree_.Stat(name_);
   if (!named.ok() && !absl::IsNotFound(named.status())) return named.status();
   if (named.ok() && named->inode == cut.inode) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      StrCat(name_, " was ", named.ok() ? "replaced" : "removed",
-             " while it was edited: nothing else is changed under its name"));
+  return absl::FailedPreconditionError(StrCat(
+      name_, named.ok() ? " was replaced while it was edited: the file that has its name now "
+                          "is left alone"
+                        : " was removed while it was edited: nothing is put under its name"));
 }
 
 absl::Status CutJournal::Put(const JournalCut& cut, const FileStat& before) {
