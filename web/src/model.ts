@@ -130,7 +130,7 @@ export function olderOriginal(status: FileStatus): Origin | undefined {
   return newest.writer?.program.startsWith('h5mirror') === true ? origin : undefined;
 }
 
-// The person that made a version, or writes. A name that the server verified counts more than the
+// The caller that made a version, or writes. A name that the server verified counts more than the
 // client's own.
 export function personOf(verified: string, writer: Writer | undefined): string {
   if (verified !== '') return verified;
