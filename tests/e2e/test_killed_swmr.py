@@ -216,7 +216,7 @@ def test_a_file_that_a_stock_swmr_writer_has_open_is_not_mended_under_it(killed)
     left = hdf5.digest(killed.local)
     with open(killed.local, "r+b"):
         refused = site.cli("resync", "--from", "remote", killed.local)
-    assert refused.code != 0 and "Somebody has the file open" in refused.err, refused.describe()
+    assert refused.code != 0 and "somebody has it open" in refused.err, refused.describe()
     assert hdf5.digest(killed.local) == left
     assert site.json("resync", "--from", "remote", killed.local)["files"][0]["superblock_closed"] is True
 
