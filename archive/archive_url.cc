@@ -46,7 +46,7 @@ absl::Status Take(std::string_view part, S3Settings* s3, std::string* seen) {
                              : key == "ca"          ? &s3->ca_file
                                                     : nullptr;
   if (field == nullptr) {
-    return Refuse(StrCat("\"", key, "\" is none of endpoint, region, credentials, ca"));
+    return Refuse(StrCat("\"", key, "\" is not one of endpoint, region, credentials, ca"));
   }
   if (equals == part.npos || equals + 1 == part.size()) {
     return Refuse(StrCat("\"", key, "\" has no value"));

@@ -70,7 +70,7 @@ CLI::Validator OneWordOf(std::vector<std::string> words) {
         constexpr size_t kEditsMax = 2;
         const std::vector<std::string_view> views(words.begin(), words.end());
         const std::string_view near = NearestName(text, views, kEditsMax);
-        return StrCat(Quoted(text), " is none of ", absl::StrJoin(words, ", "),
+        return StrCat(Quoted(text), " is not one of ", absl::StrJoin(words, ", "),
                       near.empty() ? "" : StrCat("; did you mean ", near, "?"));
       },
       "");

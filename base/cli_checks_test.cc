@@ -39,9 +39,9 @@ TEST(CliChecksTest, AnUnknownWordIsQuotedWithThoseThatAreKnown) {
   std::string text = "remote";
   EXPECT_EQ(side(text), "");
   EXPECT_EQ(text, "7");
-  EXPECT_EQ(Said(side, "7"), "'7' is none of local, remote");
-  EXPECT_EQ(Said(side, "lcal"), "'lcal' is none of local, remote; did you mean local?");
-  EXPECT_EQ(Said(side, "both\n"), "'both\\n' is none of local, remote");
+  EXPECT_EQ(Said(side, "7"), "'7' is not one of local, remote");
+  EXPECT_EQ(Said(side, "lcal"), "'lcal' is not one of local, remote; did you mean local?");
+  EXPECT_EQ(Said(side, "both\n"), "'both\\n' is not one of local, remote");
 }
 
 }  // namespace

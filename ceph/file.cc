@@ -88,7 +88,7 @@ absl::Status CephFile::SyncAs(bool wants_times) {
   const SyncNeed::Sync need = sync_need_->BeginSync(wants_times);
   // Before the sync, which covers it. While the session lives, no call asks the MDS for it.
   const absl::StatusOr<uint64_t> size = need.is_whole ? Size() : 0;
-  // Nothing follows an error: it may be the first sign.
+  // No retry after an error, which may be the first sign of a fencing.
   absl::Status synced = size.ok() ? SyncOnce(need.is_whole) : size.status();
   if (!synced.ok()) synced = absl::InternalError(synced.message());
   if (need.is_whole) sync_need_->EndWhole(need, synced.ok(), size.value_or(0));

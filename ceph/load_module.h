@@ -9,7 +9,7 @@
 
 namespace h5mirror::ceph {
 
-// What was loaded stays loaded. Thread-safe.
+// The module stays loaded. Thread-safe.
 // Errors: kFailedPrecondition  the module or libcephfs is not there, or is of another release.
 absl::StatusOr<const ModuleApi*> LoadModule();
 

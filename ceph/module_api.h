@@ -17,7 +17,7 @@ namespace h5mirror::ceph {
 // Told once that this client is fenced, as Fence::Listener.
 using FencedListener = std::function<void(const std::string& why)>;
 
-// What a server that takes over fences.
+// The identity of a session, by which a server that takes over fences it.
 struct SessionIdentity {
   std::string uuid;       // by which the MDS ends it
   std::string addresses;  // as ceph_getaddrs() tells them; empty: it does not

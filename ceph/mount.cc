@@ -50,9 +50,9 @@ absl::StatusOr<std::unique_ptr<CephMount>> CephMount::Open(const RootUrl& url,
 absl::Status CephMount::Configure() {
   // Before the file, so that an administrator can set more.
   ceph_conf_set(mount_, "client_mount_timeout", "30");
-  // What no sync asked for is told to the MDS after a minute, not after 5 s: times, and sizes of
-  // files that grew. Another client that wants to know need not wait for that, since the MDS then
-  // asks this one.
+  // Times, and sizes of files that grew, go to the MDS a minute after the change instead of 5 s, if
+  // no sync asks for them. Another client that wants to know need not wait for that, since the MDS
+  // then asks this one.
   ceph_conf_set(mount_, "client_caps_release_delay", "60");
   if (const int read = ceph_conf_read_file(mount_, OrNull(url_.conf)); read < 0) {
     return ErrnoToStatus(-read, StrCat("read Ceph's configuration ",

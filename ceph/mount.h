@@ -56,7 +56,8 @@ class CephMount {
   // Of a call's result: below 0 it is an errno. kInternal, for all that follows too, if it means
   // that this client is fenced; else as ErrnoToStatus().
   absl::Status Check(int64_t result, std::string_view what, std::string_view path);
-  // To be asked after each sync that said OK: only then it has synced. Always kInternal.
+  // Check after each successful sync: only OK from here means that the data is synced. Errors are
+  // always kInternal.
   absl::Status Guard(Inode* inode, std::string_view path);
 
  private:
@@ -92,7 +93,7 @@ class InodeRef {
     std::swap(inode_, other.inode_);
     return *this;
   }
-  // Of a fenced mount nothing is given back: no call returns for sure.
+  // References of a fenced mount are not given back, because a call might never return.
   ~InodeRef() {
     if (inode_ != nullptr && !mount_->fence().is_tripped()) ceph_ll_put(mount_->get(), inode_);
   }

@@ -1,4 +1,4 @@
-// Notices that the process stood still for so long that its fencing may have ended meanwhile
+// Notices a pause of the process that was so long that its fencing may have ended meanwhile
 // (docs/design/048-ceph.md, "A pause").
 #ifndef H5MIRROR_CEPH_PAUSE_WATCH_H_
 #define H5MIRROR_CEPH_PAUSE_WATCH_H_
@@ -26,7 +26,7 @@ class PauseWatch {
   void Beat() {
     const int64_t now = Now();
     int64_t last = beat_ns_.load();
-    // A thread that wakes up in here must not write over the pause.
+    // A thread that was paused right here must not hide the pause.
     while (now > last && absl::Nanoseconds(now - last) <= pause_max_ &&
            !beat_ns_.compare_exchange_weak(last, now)) {
     }

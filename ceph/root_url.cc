@@ -34,7 +34,7 @@ absl::Status Take(std::string_view part, RootUrl* url) {
                              : key == "id" ? &url->id
                              : key == "fs" ? &url->filesystem
                                            : nullptr;
-  if (field == nullptr) return Refuse(StrCat("\"", key, "\" is none of conf, id, fs"));
+  if (field == nullptr) return Refuse(StrCat("\"", key, "\" is not one of conf, id, fs"));
   if (equals == part.npos || equals + 1 == part.size()) {
     return Refuse(StrCat("\"", key, "\" has no value"));
   }

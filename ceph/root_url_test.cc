@@ -35,10 +35,10 @@ TEST(RootUrlTest, OtherRootsAreDirectories) {
 TEST(RootUrlTest, WrongOnesSayWhy) {
   const std::pair<const char*, const char*> wrong[] = {
       {"cephfs:", "does not begin with /"},      {"cephfs:a", "does not begin with /"},
-      {"cephfs:/a/../b", "\".\" or \"..\""},     {"cephfs:/a?name=x", "\"name\" is none of"},
+      {"cephfs:/a/../b", "\".\" or \"..\""},     {"cephfs:/a?name=x", "\"name\" is not one of"},
       {"cephfs:/a?id=", "\"id\" has no value"},  {"cephfs:/a?id", "\"id\" has no value"},
       {"cephfs:/a?id=x&id=y", "there twice"},    {"cephfs:/a?conf=ceph.conf", "no absolute path"},
-      {"cephfs:/a?", "\"\" is none of"},         {"cephfs:/a?id=x&", "\"\" is none of"},
+      {"cephfs:/a?", "\"\" is not one of"},      {"cephfs:/a?id=x&", "\"\" is not one of"},
       {"file:/a", "does not begin with cephfs"},
   };
   for (const auto& [text, why] : wrong) {

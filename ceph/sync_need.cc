@@ -33,7 +33,7 @@ void SyncNeed::EndWhole(const Sync& sync, bool has_synced, uint64_t size_bytes) 
   absl::MutexLock lock(&mutex_);
   --whole_syncs_;
   if (!has_synced) has_changed_ = true;
-  // What has changed since has another size.
+  // The file was truncated since, so this size is void.
   if (sync.truncate_count != truncate_count_) return;
   if (!has_changed_) known_bytes_ = std::max(known_bytes_, size_bytes);
 }

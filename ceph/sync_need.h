@@ -1,6 +1,6 @@
-// Whether a sync of a file must wait for the MDS. It must where the size has changed, or another
-// attribute: else a successor would have to find the size out. A file that is written over needs
-// its data on the OSDs alone. Why: docs/design/048-ceph.md, "What a sync means".
+// Decides whether a sync of a file must wait for the MDS. It must if the size or another attribute
+// has changed; otherwise a successor would have to find out the size. A file that is only
+// overwritten just needs its data on the OSDs. Why: docs/design/048-ceph.md, "What a sync means".
 #ifndef H5MIRROR_CEPH_SYNC_NEED_H_
 #define H5MIRROR_CEPH_SYNC_NEED_H_
 
@@ -36,9 +36,9 @@ class SyncNeed {
   bool has_changed_ ABSL_GUARDED_BY(mutex_) = true;
   // The MDS has journalled that the file reaches so far.
   uint64_t known_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // A size from before a truncate says nothing, though a later whole sync has covered the truncate.
+  // A size read before a truncate is void, even if a later whole sync has covered the truncate.
   uint64_t truncate_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Until they end, what they cover is not safe.
+  // Whole syncs in progress. Until they end, the changes that they cover are not safe.
   int whole_syncs_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -59,7 +59,7 @@ uint64_t NewLockOwner() {
   return ++owners;
 }
 
-// So many that `count` with the caller's work, or fewer, where the system gives no more.
+// Starts threads so that with the caller `count` of them work; fewer if the system gives no more.
 std::vector<std::thread> StartThreads(size_t count, const std::function<void()>& work) {
   const SignalBlock block;
   std::vector<std::thread> threads;

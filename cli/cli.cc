@@ -44,8 +44,8 @@ void AddGlobalFlags(CLI::App& app, GlobalFlags& flags) {
   app.add_flag("--json", flags.json, "print JSON; keys are listed in h5mirror(1)");
 }
 
-// What `exec` runs is another program's command line, and not for us to parse: all that follows
-// "--", or from the first word on that is neither a flag of ours nor its value.
+// `exec` runs another program's command line, which must not be parsed here. It follows "--", or
+// begins at the first word that is neither a flag of h5mirror nor a flag's value.
 std::vector<std::string> TakeProgram(const CLI::App& app, std::vector<std::string>& words) {
   const size_t verb = SkipFlags({&app}, words, 0);
   if (verb == words.size() || words[verb] != "exec") return {};

@@ -12,7 +12,7 @@ namespace h5mirror::tools {
 
 // Runs one command line, without the program's name. Errors are printed as one line; the
 // exit code is one of cli/context/exit_code.h, or the program's for `exec`.
-// What needs HDF5 is done by `runners`, else by the helper program that has it.
+// `runners` do the work that needs HDF5; without them the helper program does it.
 int RunCli(const std::vector<std::string>& arguments, Streams& streams,
            const Hdf5Runners& runners = {});
 

@@ -1,4 +1,4 @@
-// What --help says below the flags.
+// The text of --help below the flags.
 #ifndef H5MIRROR_CLI_HELP_H_
 #define H5MIRROR_CLI_HELP_H_
 

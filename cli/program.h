@@ -6,8 +6,8 @@
 
 namespace h5mirror::tools {
 
-// What main() does: runs the command line on the process's own streams and returns its exit code.
-// `runners` as in RunCli().
+// The body of main(): runs the command line on the process's own streams, and returns its exit
+// code. `runners` as in RunCli().
 int RunProgram(int argc, char** argv, const Hdf5Runners& runners);
 
 }  // namespace h5mirror::tools

@@ -1,4 +1,4 @@
-// Whether this server may answer for a cell now (docs/design/049-cells.md, "The guard").
+// Decides whether this server may answer for a cell now (docs/design/049-cells.md, "The guard").
 #ifndef H5MIRROR_CLUSTER_ACK_GUARD_H_
 #define H5MIRROR_CLUSTER_ACK_GUARD_H_
 
@@ -31,15 +31,16 @@ class AckGuard {
 
   // ---- Before an answer, for callers from any thread ----
 
-  // At an ownership of `cell`, by memory alone. Take the bytes of the answer first. Never waits.
+  // OK: this server owns `cell` at `epoch`, as far as memory tells. Read the bytes of the answer
+  // first, then call this. Never waits.
   // Errors: kFailedPrecondition  the cell is not this server's at that epoch.
   //         kUnavailable         the last beat is too long ago; it may be right later.
   //         kInternal            closed for good.
   absl::Status Check(std::string_view cell, uint64_t epoch) const;
 
-  // So, after a read of the registry that began after this call did. To be called when what is
-  // acked has been synced, each sync with its guard. Callers that come during a read share the next
-  // one. Errors as Check(); kUnavailable also where the registry does not answer.
+  // As Check(), after a read of the registry that began after this call did. Call it after each
+  // sync, before the ack. Callers that come during a read share the next one. Errors as Check();
+  // kUnavailable also where the registry does not answer.
   absl::Status BeforeAck(std::string_view cell, uint64_t epoch);
 
   // ---- For the member and the node ----
@@ -52,9 +53,9 @@ class AckGuard {
   void Add(const std::string& cell, uint64_t epoch);
   void Drop(const std::string& cell);
 
-  // Whether Check() would pass for cells that are this server's.
+  // True: Check() passes for cells of this server.
   bool is_open() const;
-  // Since the last beat that succeeded was sent; InfiniteDuration: none was.
+  // The time since the last successful beat was sent; InfiniteDuration: none was.
   absl::Duration BeatAge() const;
 
  private:

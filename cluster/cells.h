@@ -1,4 +1,4 @@
-// Which server owns which directory, as far as this server knows (docs/design/049-cells.md,
+// The owners of all directories, as far as this server knows (docs/design/049-cells.md,
 // "Redirects").
 #ifndef H5MIRROR_CLUSTER_CELLS_H_
 #define H5MIRROR_CLUSTER_CELLS_H_
@@ -46,15 +46,15 @@ class Cells {
   // The cell that a file or directory lies in: the longest one. Unset: in none.
   std::optional<std::string> CellOf(std::string_view path) const;
 
-  // Where a call for `cell` goes. `seen_epoch` is the highest epoch of it that the caller has heard
-  // of, 0 where it has not. A redirect's epoch is higher, so redirects end.
+  // The route of a call for `cell`. `seen_epoch`: the highest epoch of the cell that the caller has
+  // heard of; 0: none. A redirect's epoch is higher, so redirects end.
   Route Resolve(std::string_view cell, uint64_t seen_epoch) const;
 
   // The cells in `directory`, or the one that it lies in, and where calls for them go. By
   // directory.
   std::map<std::string, Route> RoutesBelow(std::string_view directory) const;
 
-  // Whether a look at the registry has been told: until then, no cell is known.
+  // True: a look at the registry has been told. Before that, no cell is known.
   bool has_looked() const {
     absl::MutexLock lock(&mutex_);
     return has_looked_;

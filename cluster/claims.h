@@ -14,8 +14,8 @@
 
 namespace h5mirror::cluster {
 
-// Whether nobody owns the cell: it is free, or the life of the server that owned it is over. A cell
-// whose owner has no record is nobody's to claim: there is nothing to fence.
+// True: the cell is free, or the life of its owner is over. A cell whose owner has no record cannot
+// be claimed, because there is nothing to fence.
 bool IsClaimable(const ClusterView& view, const CellRecord& record);
 
 // The record of a claim of a cell that was `before`.
@@ -37,7 +37,7 @@ size_t PlaceOf(const std::string& cell, const std::string& id, const ClusterView
 //         kUnavailable      unknown; may be repeated.
 absl::Status CreateCell(Registry& registry, const std::string& cell);
 
-// Whether one of the two is, or lies in, the other one.
+// True: the two are the same cell, or one lies in the other.
 bool Overlap(std::string_view cell, std::string_view other);
 // kFailedPrecondition names a cell of `view` that overlaps with `cell`, another one.
 absl::Status CheckApart(const ClusterView& view, const std::string& cell);

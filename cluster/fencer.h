@@ -11,7 +11,7 @@
 
 namespace h5mirror::cluster {
 
-// What is known of a life of a server.
+// One life of a server, as recorded: the target of a fencing.
 struct FenceTarget {
   std::string id;
   uint64_t epoch = 0;
@@ -29,10 +29,10 @@ class Fencer {
  public:
   virtual ~Fencer() = default;
 
-  // Once it has returned OK, no write of the target lands on an object that anybody has touched who
-  // learned of the newest map of the OSDs after that; whatever the target does, for a year.
-  // Data of the target that was not synced is lost. May be repeated, also by several servers at
-  // once, and after one that ended half-way. May block for as long as Ceph is away.
+  // After OK: as soon as a client with the OSDs' newest map has touched an object, no write of the
+  // target lands on that object. This holds for a year, whatever the target does. Unsynced data of
+  // the target is lost. May be repeated, also by several servers at once, and after one that ended
+  // half-way. May block for as long as Ceph is away.
   //
   // Errors: kInvalidArgument  the target has no addresses: nothing can be promised.
   //         kUnavailable      unknown; to be repeated.

@@ -40,7 +40,7 @@ class Cursor {
     rest_.remove_prefix(static_cast<size_t>(stop - rest_.data()) + 1);
     return true;
   }
-  // So many bytes, and the end of the line.
+  // Reads `size_bytes` bytes and the end of the line.
   bool Line(size_t size_bytes, std::string* line) {
     if (rest_.size() <= size_bytes || rest_[size_bytes] != '\n') return false;
     *line = rest_.substr(0, size_bytes);
@@ -53,7 +53,7 @@ class Cursor {
   std::string_view rest_;
 };
 
-// As the errors of a registry: what is not over may be tried again.
+// Maps errors to those of a registry: kUnavailable for all that may be retried.
 absl::Status AsRegistryError(const absl::Status& status) {
   if (status.ok() || absl::IsInternal(status) || absl::IsDataLoss(status)) return status;
   return absl::UnavailableError(status.message());

@@ -162,7 +162,8 @@ absl::Status Member::Beat() {
   if (beaten.ok()) {
     beat_text_ = text;
     guard_.Renew(sent_at);
-    // One that came too late to open the guard is no sign that the registry was there meanwhile.
+    // A beat that came too late to open the guard does not show that the registry was there
+    // meanwhile.
     const bool is_in_time = guard_.is_open();
     absl::MutexLock lock(&mutex_);
     ++(is_in_time ? own_.succeeded : own_.failed);
@@ -246,8 +247,8 @@ absl::Status Member::ChangeMounts(const std::string& session,
     }
     if (!session.empty()) after.mounts.push_back(session);
     after.addresses.insert(after.addresses.end(), addresses.begin(), addresses.end());
-    // Also where nothing is to be taken out: an addition whose answer was lost, and which may come
-    // late, finds another seq.
+    // Writes the record even if nothing is to be taken out. The new seq defeats an addition whose
+    // answer was lost, and which may still arrive.
     const absl::Status set = Change(before, std::move(after));
     if (set.ok()) Forget(dropped);
     if (!absl::IsAborted(set)) return set;

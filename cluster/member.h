@@ -31,7 +31,7 @@ struct ServerIdentity {
   std::string http = {};               // as ServerRecord
 };
 
-// What a call below may end with, besides OK:
+// Errors of the calls below:
 //   kUnavailable  unknown, or too early: repeat it.
 //   kInternal     this server is over: another one may have given it up. From then on each call
 //   ends
@@ -45,7 +45,7 @@ class Member {
   Member(Registry& registry, Clock& clock, AckGuard& guard, ServerIdentity identity);
   Member(const Member&) = delete;
 
-  // Makes the first record of this life, where `view` shows that the one before is over.
+  // Makes the first record of this life, if `view` shows that the life before is over.
   // Errors: as above; kAlreadyExists  an earlier life of this ID is alive, or not fenced yet.
   absl::Status Join(const ClusterView& view);
 
@@ -56,9 +56,9 @@ class Member {
   // called before that client writes anything. OK: the registry has it. By any thread.
   absl::Status AddMount(const std::string& session, const std::vector<std::string>& addresses);
 
-  // Takes a client out of the record again. To be called when it is unmounted for good: no write of
-  // it is on its way, and none follows. On an error that is done with the next change of mounts. By
-  // any thread.
+  // Takes a client out of the record again. Call it after the final unmount: no write of the client
+  // is in flight, and none follows. After an error, the next change of mounts takes the client out.
+  // By any thread.
   absl::Status DropMount(const std::string& session, const std::vector<std::string>& addresses);
 
   // Sets the own record to draining or gone; OK where it is so, or further, already.
@@ -70,7 +70,7 @@ class Member {
   // Whether the registry says that this server is up or draining, of this epoch.
   absl::Status Confirm();
 
-  // To be shown each look at the registry after Join(). kInternal: this server is over.
+  // Pass each look at the registry after Join(). kInternal: this server is over.
   absl::Status Look(const ClusterView& view);
 
   const ServerIdentity& identity() const { return identity_; }
@@ -101,7 +101,7 @@ class Member {
   absl::Status ChangeState(ServerState state, bool (*is_done)(ServerState now, ServerState wanted));
   // Reads record and beat, after an answer that was lost.
   absl::Status Learn();
-  // Of a result of the registry: what callers get.
+  // Turns a result of the registry into that for callers.
   absl::Status Translate(const absl::Status& result);
   void CountFailure();
 

@@ -38,7 +38,7 @@ std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Adds the fields of a later release. What this one knows wins.
+// Adds the fields of a later release. Fields that this release knows win.
 std::string DumpWith(Json json, const std::string& later) {
   if (!later.empty()) {
     const Json more = Json::parse(later, nullptr, /*allow_exceptions=*/false);

@@ -78,7 +78,7 @@ struct CellRecord {
   bool operator==(const CellRecord&) const = default;
 };
 
-// What an operator wants of a server. It counts for one life of that server.
+// An operator's request to a server. It counts for one life of that server.
 enum class DrainWish : uint8_t {
   kNone,  // to serve cells
   kStay,  // to hand its cells over, and to run on without any
@@ -91,8 +91,8 @@ struct DrainRecord {
   bool operator==(const DrainRecord&) const = default;
 };
 
-// The server that an operator wants for a cell. It is over when the epoch of the cell, or of the
-// server, is another one.
+// The server that an operator wants for a cell. The request ends when the epoch of the cell or of
+// the server changes.
 struct MoveRecord {
   std::string to;         // the ID of a server
   uint64_t epoch = 0;     // of the cell

@@ -10,20 +10,20 @@ namespace h5mirror::cluster {
 struct Timing {
   // Between two beats, and between two looks at the registry.
   absl::Duration beat_every = absl::Seconds(1);
-  // From the moment at which a beat was sent: for so long its server answers.
+  // A server answers for this long after it sent its last successful beat.
   absl::Duration valid_for = absl::Seconds(4);
-  // Another server is silent after so many own beats in a row, and so long by the own clock. Clocks
-  // whose rates differ by less than silent_for / valid_for - 1 = 25 % agree that an owner has
-  // stopped answering before it is given up.
+  // Another server is silent if its beat has not changed for this many own beats in a row, and for
+  // this long by the own clock. Clocks whose rates differ by less than silent_for / valid_for - 1 =
+  // 25 % agree that an owner has stopped answering before it is given up.
   int silent_beats = 5;
   absl::Duration silent_for = absl::Seconds(5);
-  // A server that did not give the dead one up itself leaves the fencing to the one that did for so
-  // long: silent_for and a beat, as that one waits for silent_for where the dead one was not
+  // The server that gave a dead one up fences it. Others wait this long before they fence:
+  // silent_for and a beat, because the first server waits for silent_for if the dead one was not
   // silent.
   absl::Duration fence_patience = absl::Seconds(6);
-  // Each place in the order of those that may claim a cell waits so much longer.
+  // The extra wait of each place in the order in which servers may claim a cell.
   absl::Duration claim_patience = absl::Seconds(2);
-  // A server that could not open a cell leaves it to others for so long.
+  // A server that could not open a cell leaves it to others for this long.
   absl::Duration reopen_after = absl::Seconds(10);
 };
 

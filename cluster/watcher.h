@@ -14,7 +14,7 @@
 
 namespace h5mirror::cluster {
 
-// Of this server's own beats; of its looks at the registry, before it has joined.
+// A count of this server's own beats. Before it has joined: of its looks at the registry.
 struct OwnBeats {
   uint64_t succeeded = 0;
   uint64_t failed = 0;
@@ -37,8 +37,8 @@ class Watcher {
   // `clock` must outlive this.
   Watcher(Clock& clock, const Timing& timing) : clock_(clock), timing_(timing) {}
 
-  // To be told of each look at the registry, after it: the IDs of the servers that are alive by
-  // their records and silent. `self` is not judged; empty: there is none.
+  // Call after each look at the registry. Returns the IDs of servers that are alive by their
+  // records, but silent. `self` is not judged; empty: none is left out.
   std::vector<std::string> Observe(const ClusterView& view, const std::string& self,
                                    const OwnBeats& own);
   // The beats of the other servers, as the last look showed them. By ID.
@@ -54,7 +54,7 @@ class Watcher {
     absl::Duration at;
     OwnBeats own;
   };
-  // Whether `seen` has not changed for long enough; begins anew where it has.
+  // True: `seen` has not changed for long enough. If it has changed, its count begins anew.
   bool IsSilent(const Seen& now, Seen& seen) const;
 
   Clock& clock_;

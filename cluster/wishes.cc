@@ -83,10 +83,11 @@ absl::Status DrainOnce(Registry& registry, const std::string& id, DrainWish wish
   const std::string text = Encode(DrainRecord{server.epoch, wish});
   const auto found = TextOf(view.texts, name);
   if (found == text || (!found.has_value() && wish == DrainWish::kNone)) return absl::OkStatus();
-  // Of this life: its record may change meanwhile, and its epoch counts.
+  // The request is for this life of the server. Its record may change meanwhile; its epoch decides.
   std::vector<Expectation> expected = {{name, found}};
   if (wish != DrainWish::kNone) {
-    // Of two drains at once, one would leave no server for the other one's cells.
+    // Expects the other server's texts to be unchanged. Two drains at once would leave no server
+    // for the cells.
     for (const std::string& each : {ServerName(other->first), DrainName(other->first)}) {
       expected.push_back({each, TextOf(view.texts, each)});
     }

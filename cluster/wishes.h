@@ -1,5 +1,5 @@
-// What an operator wants of a cluster, as texts of its registry. Its servers look at them once in a
-// beat (docs/design/049-cells.md, "Wishes").
+// Operators' requests to a cluster, as texts of its registry. Its servers read them once in a beat
+// (docs/design/049-cells.md, "Wishes").
 #ifndef H5MIRROR_CLUSTER_WISHES_H_
 #define H5MIRROR_CLUSTER_WISHES_H_
 
@@ -16,15 +16,15 @@ namespace h5mirror::cluster {
 // The whole registry, decoded. Errors: those of Registry; kDataLoss.
 absl::StatusOr<ClusterView> ReadCluster(Registry& registry);
 
-// Wants `cell` to be handed over to the server `to`. Returns the cell's epoch, which rises when
-// that has taken it; 0: it is there, and no earlier wish takes it away. Errors: kNotFound no such
-// cell or server; the message names those that there are.
+// Asks for `cell` to be handed over to the server `to`. Returns the cell's epoch, which rises when
+// `to` has taken the cell. 0: the cell is there already, and no earlier request moves it away.
+// Errors: kNotFound no such cell or server; the message names those that there are.
 //         kFailedPrecondition  the server is not up, or nobody serves the cell at the moment.
 //         kUnavailable         unknown; may be repeated.
 absl::StatusOr<uint64_t> AskToMove(Registry& registry, const std::string& cell,
                                    const std::string& to);
 
-// Wants a server to hand its cells over, or to take cells again.
+// Asks a server to hand its cells over, or to take cells again.
 // Errors: kNotFound            no such server; the message names those that there are.
 //         kFailedPrecondition  it is neither up nor draining; or no other one is up that nobody
 //                              wants to drain, and so nobody could take its cells.

@@ -139,7 +139,7 @@ class Comparer final : public CutComparer {
     changes.since_cut = held_.cut();
     if (delta.whole) {
       pages_.reset();
-      changes.note = "the server does not know what differs from the cut before";
+      changes.note = "the server does not know the differences from the cut before";
       return changes;
     }
     changes.changed_bytes = delta.changed.byte_count();

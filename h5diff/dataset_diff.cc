@@ -27,8 +27,8 @@ constexpr uint64_t kElementsReadMax = 1 << 20;
 constexpr uint64_t kElementsAtOnce = 512;
 constexpr size_t kValueBytesMax = 256 << 20;
 
-// What values of variable length may take in memory at once. A few bytes in a file can name a large
-// value a million times.
+// Bounds the memory for values of variable length. A few bytes in a file can name a large value a
+// million times.
 class MemoryOfValues {
  public:
   // A transfer property list that allocates here.

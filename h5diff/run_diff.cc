@@ -72,7 +72,7 @@ struct TimeLimit {
   Json ToJson(const VersionPages& pages) const {
     return pages.time_is_up() ? Json(absl::ToDoubleSeconds(after)) : Json(nullptr);
   }
-  // An end that is none for a comparison that was to stop.
+  // The error of a comparison; OK if its time is up, because then it was stopped on purpose.
   static absl::Status ErrorOf(const VersionPages& pages, const absl::Status& compared) {
     return pages.time_is_up() ? absl::OkStatus() : compared;
   }
@@ -157,7 +157,7 @@ absl::Status CompareAll(VersionPages& pages, Evidence& evidence, DiffContext& co
 std::string LeftOutText(const DiffContext& diff) {
   std::vector<std::string> parts;
   if (!diff.exclude.empty()) {
-    parts.push_back(StrCat("what lies at or below ", absl::StrJoin(diff.exclude.patterns(), ", ")));
+    parts.push_back(StrCat("objects at or below ", absl::StrJoin(diff.exclude.patterns(), ", ")));
   }
   if (!diff.tolerance.is_exact()) {
     parts.push_back(absl::StrFormat("numbers at most %g + %g * |new| apart",
@@ -172,7 +172,7 @@ absl::StatusOr<int> DiffObjects(Context& context, const DiffOptions& options, co
   Printer printer(context, ends, "changes");
   Tally tally;
   Evidence evidence(pages);
-  // Of two files everything differs: the proof that the rest is equal costs more than a look at it.
+  // For two different files, proving that parts are equal would cost more than comparing them.
   const bool full = options.full || !ends.one_file;
   DiffContext diff{
       .pages = pages,

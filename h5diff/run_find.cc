@@ -39,8 +39,8 @@ struct Finding {
   int64_t oldest_version = 0, newest_version = 0;
 };
 
-// Looks into versions of one file, newest first. A version that differs from the one before in no
-// byte that its matches were read from has the same matches, and is not opened.
+// Looks into versions of one file, newest first. If no byte from which the last matches were read
+// differs in the next version, that version has the same matches and is not opened.
 class FileFinder {
  public:
   FileFinder(rpc::Client& client, std::string file, const Wanted& wanted)
@@ -181,7 +181,7 @@ class Finder {
     return absl::OkStatus();
   }
 
-  // Errors: only such that end it all.
+  // Errors: only those that end the whole run.
   absl::Status File(rpc::Client& client, const std::string& name) {
     FileFinder finder(client, name, wanted_);
     v1::ListVersionsRequest request = wanted_.versions;

@@ -178,7 +178,7 @@ std::string Quoted(std::string_view text, size_t length_max) {
   return StrCat("\"", Escaped(text.substr(0, CharacterStart(text, length_max))), "...\"");
 }
 
-// "[a, b, ...]" of what `part(i)` gives.
+// "[a, b, ...]" of the texts that `part(i)` gives.
 template <typename Part>
 std::string ListText(char open, char close, size_t count, size_t length_max, Part part) {
   std::string text(1, open);

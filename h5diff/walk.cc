@@ -16,8 +16,8 @@ constexpr uint64_t kHeaderBytesMax = 1 << 20;
 constexpr size_t kNameBytesMax = 64 << 10;
 constexpr uint64_t kNamePartBytes = 64;
 constexpr int kContinuationsMax = 100;
-// What leads to other objects may be so many times further from a change than what does not, and
-// still be looked at first: it was made before what it leads to.
+// An object that leads to others is looked at first, even if it lies up to this many times further
+// from a change than one that does not. It was made before the objects that it leads to.
 constexpr uint64_t kLeadsOn = 16;
 
 absl::StatusOr<OpenObject> OpenRoot(hid_t file) {
@@ -144,7 +144,7 @@ absl::Status Walk::PassBy(const Pair& pair) {
   if (!one.ok() || !other.ok()) return DropScope();
   const bool is_group = one->kind == ObjectKind::kGroup || other->kind == ObjectKind::kGroup;
   const bool alone = one->link_count == 1 && other->link_count == 1;
-  // What lies below such a group may have another path, which is to be compared.
+  // Objects below such a group may have another path, by which they are compared.
   if (is_group && !alone) {
     context_.evidence.Forget();
     return DropScope();
@@ -298,7 +298,7 @@ absl::Status Walk::CompareLinks(const std::string& path, hid_t one, hid_t other)
   if (!before.ok()) return ReportUnknown(path, before.status());
   auto after = ReadLinks(other);
   if (!after.ok()) return ReportUnknown(path, after.status());
-  // What belongs to the group was read: what its links lead to is not it.
+  // The group's own bytes are read now. The targets of its links do not belong to it.
   H5M_RETURN_IF_ERROR(EndScope());
   const uint32_t group = AddGroup(path);
   auto a = before->begin(), b = after->begin();

@@ -1,4 +1,4 @@
-// A script as it is understood: statements, with the places of their names. Knows no HDF5.
+// The syntax tree of a script: statements, with the places of their names. Independent of HDF5.
 //
 // Places are offsets in the script; Source::PlaceOf() tells line and column.
 #ifndef H5MIRROR_H5EDIT_AST_H_
@@ -30,11 +30,13 @@ enum class TypeClass : uint8_t {
 };
 // How deep types may be made of types, and values of values.
 inline constexpr int kDepthMax = 32;
-// Of one value of a type. HDF5 keeps such sizes in 32 bits, and says nothing where they are larger.
+// The largest size of one value. HDF5 keeps such sizes in 32 bits, and reports no error for larger
+// ones.
 inline constexpr uint64_t kTypeBytesMax = INT32_MAX;
 
-// HDF5 keeps the length of an attribute's name, with its NUL, in 16 bits, and that of what a link
-// leads to; where name and that are nearly as long it writes files that it cannot read (1.14.5).
+// HDF5 keeps the length of an attribute's name (with its NUL), and of a link's target, in 16 bits.
+// If a link's name and its target are both nearly that long, HDF5 1.14.5 writes files that it
+// cannot read.
 inline constexpr size_t kAttributeNameMax = UINT16_MAX - 1;
 inline constexpr size_t kLinkNameMax = 32'000;
 inline constexpr size_t kLinkValueMax = 32'000;
@@ -62,7 +64,7 @@ struct TypeSpec {
   std::string tag;                  // of opaques
   bool is_region = false;           // of references: of a part of a dataset
   std::vector<uint64_t> dims;       // of arrays
-  // Of a compound its members, of an array and a list what they are of.
+  // The members of a compound; the element type of an array or a list.
   std::vector<TypeSpec> parts;
   std::string member;  // the name in the compound that it is a part of
 };
@@ -96,8 +98,8 @@ struct Value {
   Number number;
   std::string text;                     // as it is written; without quotes; of a reference the path
   ObjectWord word = ObjectWord::kNone;  // of a reference: before the path
-  // Of the three in brackets what is in them; of regions the points, of blocks two each: lists of
-  // integers.
+  // The elements of a compound, array or list. Of a region: its points as lists of integers, two
+  // for each block.
   std::vector<Value> items;
 };
 
@@ -139,8 +141,8 @@ struct Definition {
 struct Target {
   ObjectWord word = ObjectWord::kNone;
   bool is_joined = false;  // "/g/d/attribute": one word
-  // Of DELETE: the names, that of an object's link as the attribute, have wildcards. kQuoted: the
-  // last one has none, whatever is in it.
+  // Of DELETE: the names (of an object's link, or of the attribute) have wildcards. kQuoted: the
+  // last name is taken literally.
   enum class Pattern : uint8_t { kNone, kWhole, kQuoted } pattern = Pattern::kNone;
   size_t object_at = 0;
   std::string object;  // absolute path

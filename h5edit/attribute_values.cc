@@ -1,4 +1,4 @@
-// What attributes hold: MODIFY, and the values of a script for a type in the file.
+// Values of attributes: MODIFY, and the values of a script for a type in the file.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -17,7 +17,8 @@ using hdf5::Own;
 
 namespace {
 
-// What a value takes in an attribute's message. Of one of variable length that is where it is.
+// The bytes of a value in an attribute's message. A value of variable length takes the bytes of its
+// address there.
 uint64_t BytesInFile(const ElementType& element) {
   constexpr uint64_t kPlaceBytes = 16;  // Length, address and index of a value in the global heap.
   if (element.is_variable || element.type_class == TypeClass::kList) return kPlaceBytes;
@@ -43,8 +44,9 @@ uint64_t MessageBytes(const std::string& name, hid_t type, hid_t space) {
 
 }  // namespace
 
-// HDF5 (1.14.5) writes a type of more than 16 bits' worth of bytes, and in headers of its first
-// version a message of which they hold the size, but not that of whole words, and cannot read them.
+// Refuses what HDF5 1.14.5 writes but cannot read: a type of more bytes than 16 bits count, and in
+// version 1 headers a message whose size fits into 16 bits only before it is rounded up to whole
+// words.
 absl::StatusOr<Handle> Executor::NewAttribute(const AttributeParts& parts, size_t at,
                                               const std::string& what) {
   constexpr uint64_t kMessageMax = UINT16_MAX / 8 * 8;

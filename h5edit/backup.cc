@@ -120,8 +120,8 @@ absl::Status Backup::PutBack(const std::filesystem::path& real) {
   H5M_ASSIGN_OR_RETURN(const FileStat stat, to->Stat());
   if (stat.inode != inode_) {
     return absl::FailedPreconditionError(
-        StrCat(real.string(), " was replaced while it was edited: nothing is done to what has its ",
-               "name now"));
+        StrCat(real.string(), " was replaced while it was edited: the file that has its name now ",
+               "is left alone"));
   }
   H5M_RETURN_IF_ERROR(CopyWhole(*file_, *to));
   return to->Sync();  // Whatever was asked for: there is no other copy.

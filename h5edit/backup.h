@@ -14,18 +14,18 @@
 
 namespace h5mirror::edit {
 
-// The copy is beside the name that the file was given by, also where that is a symlink.
+// The copy lies beside the name that the user gave, even if that is a symlink.
 std::filesystem::path BackupPathOf(const std::filesystem::path& file);
 
-// A new, empty file of the caller's, for a copy of a file that others maybe must not read: what
-// they may have put there under that name is not it.
+// Makes a new, empty file that belongs to the caller. Never opens an existing file of that name:
+// another user may have put it there to read the copy.
 absl::StatusOr<std::unique_ptr<EnvFile>> MakeUnfinished(EnvTree& tree, const std::string& name);
 
 // Makes the content of `to` that of `from`. Blocks are shared where the disk can.
 absl::Status CopyWhole(EnvFile& from, EnvFile& to);
 
-// kAlreadyExists where there is one, of an edit that failed: what is done to the file before that
-// is settled would be lost when it is put back. Errors of FindBackup() too.
+// kAlreadyExists: there is a back-up of a failed edit. Settle that first, because putting it back
+// would undo later changes. Errors of FindBackup() too.
 absl::Status CheckNoBackup(const std::filesystem::path& given, const std::filesystem::path& real);
 
 class Backup {
@@ -36,17 +36,17 @@ class Backup {
   static absl::StatusOr<std::unique_ptr<Backup>> Make(const std::filesystem::path& given,
                                                       const std::filesystem::path& real,
                                                       Durability durability);
-  // Brings it to a cut of the file.
+  // Brings the back-up to a cut of the file.
   absl::Status Follow(const store::JournalCut& cut);
-  // Follow() failed half-way: it is no file before SettleBackup().
+  // True: Follow() failed half-way. The back-up is not usable before SettleBackup().
   bool is_between() const { return journal_ != nullptr && journal_->is_between(); }
   absl::Status Remove();
-  // It stays, for people; what is done to the file from now on, others do.
+  // Leaves the back-up there for the user. This process does not change the file any more.
   void Leave();
-  // It is gone, for this process at least: what came after may have failed.
+  // True: this process has removed the back-up, even if a later step of the removal failed.
   bool is_removed() const { return is_removed_; }
   // Gives the file its content back, on the disk. The caller holds the file's locks.
-  // kFailedPrecondition: the name is another file's by now.
+  // kFailedPrecondition: another file has the name by now.
   absl::Status PutBack(const std::filesystem::path& real);
 
  private:

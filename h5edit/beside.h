@@ -1,4 +1,4 @@
-// The files beside a file that is edited, in X.h5.h5m, as far as they can be told.
+// Checks the files beside an edited file, in X.h5.h5m, before it is used.
 #ifndef H5MIRROR_H5EDIT_BESIDE_H_
 #define H5MIRROR_H5EDIT_BESIDE_H_
 
@@ -9,21 +9,21 @@
 
 namespace h5mirror::edit {
 
-// An error where it cannot be told whether a change is on its way to `real`: a user without the
-// right to look must not take that for "no". Takes the right to search X.h5.h5m, which others than
-// its owner have.
+// An error if it is unknown whether an edit of `real` is unfinished: a user without the right to
+// look must not take that for "no". Needs the right to search X.h5.h5m, which other users than its
+// owner have.
 absl::Status CheckCanAskBeside(const std::filesystem::path& real);
 
-// The same for a program that changes the file, and so must know all that lies there. Takes the
-// right to list.
+// The same for a program that changes the file, so it must know all files there. Needs the right to
+// list X.h5.h5m.
 absl::Status CheckCanLookBeside(const std::filesystem::path& real);
 
-// Whether the history of `real` was not closed in order: a program writes the file through it, or
-// died while it did, and the file may lie between two cuts. After CheckCanAskBeside().
+// True: the history of `real` was not closed cleanly. A program writes the file through it, or died
+// doing so, and the file may be between two cuts. Call after CheckCanAskBeside().
 bool HasOpenHistory(const std::filesystem::path& real);
 
-// For a program that only reads the file, and so has no use for one that may lie between two cuts.
-// `given` is its name for messages. After CheckCanAskBeside().
+// For a program that only reads the file: an error if the file may be between two cuts. `given`:
+// the file's name for messages. Call after CheckCanAskBeside().
 absl::Status CheckAtRest(const std::filesystem::path& real, const std::string& given);
 
 }  // namespace h5mirror::edit

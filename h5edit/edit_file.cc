@@ -26,7 +26,8 @@ namespace h5mirror::edit {
 namespace {
 
 constexpr char kProgram[] = "h5edit";
-// What others do with a history between two opens is soon over; a program that writes is not.
+// Tools that use a history between two opens are soon done, so an open waits this long. Waiting for
+// a writing program would not help.
 constexpr absl::Duration kPatience = absl::Seconds(1);
 constexpr absl::Duration kStoreTimeout = absl::Seconds(60);
 
@@ -67,8 +68,8 @@ class MemoryFile : public EditFile {
   absl::Status Close() override { return absl::OkStatus(); }
 
  protected:
-  // Not by a program that takes no locks: what it changed is not in what was made of the file here,
-  // and would be lost without a word.
+  // Finds the changes of a program that takes no locks. They are not in the edited bytes, and would
+  // be lost silently.
   absl::Status CheckUnchanged(const std::filesystem::path& path) {
     H5M_ASSIGN_OR_RETURN(const FileStat now, head_->Stat());
     if (now.EqualsButName(known_)) return absl::OkStatus();
@@ -172,7 +173,8 @@ class HistoryFile final : public MemoryFile {
         origin_(std::move(origin)) {}
   ~HistoryFile() override { Close().IgnoreError(); }
 
-  // What the first cut opens the store with; or the store, which was opened before.
+  // Gives the lease with which the first cut opens the store, or the store itself if it is open
+  // already.
   void Give(std::unique_ptr<store::EmbeddedLease> lease) { lease_ = std::move(lease); }
   void Give(std::unique_ptr<store::EmbeddedStore> store) { store_ = std::move(store); }
 
@@ -182,10 +184,10 @@ class HistoryFile final : public MemoryFile {
     if (!cut.pages.empty() || cut.size_before != cut.size_after) {
       H5M_RETURN_IF_ERROR(CheckUnchanged(origin_.path));
       if (token_ == 0) H5M_RETURN_IF_ERROR(Begin());
-      H5M_RETURN_IF_ERROR(CheckNamed("nothing is done to what has its name now"));
+      H5M_RETURN_IF_ERROR(CheckNamed("the file that has its name now is left alone"));
       H5M_RETURN_IF_ERROR(Send(cut, comment));
       H5M_RETURN_IF_ERROR(CheckNamed(
-          "what has its name now is without the change, which is a version of its history"));
+          "the file that has its name now lacks the change, which is a version of the history"));
       KnowHead();
     }
     bytes_.Forget();
@@ -214,7 +216,7 @@ class HistoryFile final : public MemoryFile {
     token_ = token;
     return absl::OkStatus();
   }
-  // Begin() goes by the name, and by what has it then.
+  // Begin() opens the file by its name, and another file may have taken that.
   absl::Status CheckNamed(std::string_view otherwise) {
     const std::filesystem::path path = origin_.path;
     H5M_ASSIGN_OR_RETURN(const FileStat head, head_->Stat());
@@ -237,7 +239,7 @@ class HistoryFile final : public MemoryFile {
     request.size_bytes = cut.size_after;
     request.barrier = {session_id_, ++barrier_count_};
     request.provenance = store::ProvenanceNow(kProgram, comment);
-    // Whatever fails from here on, the next open of the store may find the version whole.
+    // From here on, even after an error, the next open of the store may find the version complete.
     is_on_its_way_ = true;
     H5M_RETURN_IF_ERROR(file_->Cut(token_, std::move(request), {}).status());
     H5M_RETURN_IF_ERROR(file_->WaitApplied(kStoreTimeout));

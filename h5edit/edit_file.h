@@ -1,5 +1,4 @@
-// The bytes of the file that is edited, as HDF5 sees them, and the moments at which they become the
-// file's.
+// The bytes of an edited file as HDF5 sees them. Cut() makes them the file's content.
 #ifndef H5MIRROR_H5EDIT_EDIT_FILE_H_
 #define H5MIRROR_H5EDIT_EDIT_FILE_H_
 
@@ -26,22 +25,22 @@ class EditFile {
   virtual absl::Status Read(uint64_t offset, absl::Span<char> out) = 0;
   virtual absl::Status Write(uint64_t offset, std::string_view bytes) = 0;
   virtual absl::Status Truncate(uint64_t size_bytes) = 0;
-  // What was written since the last cut becomes the file's content, or, after an error, nothing of
-  // it, unless is_between(). `comment` says what was done.
+  // All bytes written since the last cut become the file's content. After an error none do, unless
+  // is_between(). `comment` describes the change.
   virtual absl::Status Cut(const std::string& comment) = 0;
-  // A cut failed, the file may hold a part of it or all, and what it takes to go on or back is kept
-  // beside it, for Recover().
+  // True: a cut failed, and the file may hold a part of it or all. The data for going on or back
+  // lies beside the file, for Recover().
   virtual bool is_between() const { return false; }
-  // Ends the session: what was not cut is dropped.
+  // Ends the session. Bytes that were not cut are dropped.
   virtual absl::Status Close() = 0;
 };
 
 enum class Durability : uint8_t { kProcess, kDurable };
 
-// Keeps what was written in memory, and brings the file from cut to cut through a journal beside it
+// Keeps written bytes in memory, and brings the file from cut to cut through a journal beside it
 // (onion_store/embedded/cut_journal.h). `path` is absolute, without symlinks. Errors: those of
-// store::EmbeddedLease::Take(), and kUnavailable where another program has the file open. What the
-// servers of a mirrored file lack is noted beside it with each cut
+// store::EmbeddedLease::Take(), and kUnavailable where another program has the file open. With each
+// cut of a mirrored file, the bytes that its servers lack are noted beside it
 // (onion_store/embedded/mirror_notes.h). `after_cut` (may be null) is called with each cut once the
 // file holds it.
 using AfterCut = std::function<absl::Status(const store::JournalCut&)>;

@@ -1,4 +1,4 @@
-// What an element holds, of types as a script writes them.
+// The element types of the types that a script writes.
 #include <algorithm>
 #include <cmath>
 #include <limits>

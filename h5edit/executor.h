@@ -19,13 +19,13 @@ class Executor {
  public:
   // `file` must outlive it.
   static absl::StatusOr<Executor> Make(hid_t file);
-  // One of no file, which holds nothing of HDF5.
+  // An executor without a file. It holds no identifier of HDF5.
   static Executor None() { return Executor(H5I_INVALID_HID); }
 
-  // Does one statement, wholly or, after an error, not at all as far as a user of HDF5 can see.
-  // The output of SHOW and LIST goes to `output`.
+  // Carries out one statement. After an error the file looks to a user of HDF5 as if nothing was
+  // done. The output of SHOW and LIST goes to `output`.
   absl::Status Run(const Statement& statement, std::string* output);
-  // After an error of Run(): where in the script the reason is.
+  // After an error of Run(): the offset in the script of its reason.
   size_t blame() const { return blame_; }
 
   // The attribute that a statement is about, as DDL; empty: there is none.
@@ -81,7 +81,8 @@ class Executor {
   absl::StatusOr<hdf5::Handle> NewAttribute(const AttributeParts& parts, size_t at,
                                             const std::string& what);
   Scene TheScene() const;
-  // `count` values for a type in the file; where that is to blame, `type_at` is the place.
+  // `count` values for a type in the file. `type_at`: the place to blame if the type is the reason
+  // of an error.
   absl::StatusOr<MemoryValues> ValuesOf(hid_t type, const ValueList& list, uint64_t count,
                                         size_t type_at);
   absl::Status ModifyAttribute(const Statement& statement);

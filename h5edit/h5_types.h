@@ -33,11 +33,11 @@ absl::StatusOr<hdf5::Handle> MakeSpace(const SpaceSpec& spec);
 // it is UTF-8.
 absl::StatusOr<hdf5::Handle> NameList(hid_t list_class, const std::string& name);
 
-// What elements of a type in the file take. kUnimplemented: values of its class cannot be written
-// in a script.
+// The values that elements of a type in the file can have. kUnimplemented: values of its class
+// cannot be written in a script.
 absl::StatusOr<ElementType> ElementTypeOf(hid_t type);
 
-// What a type itself takes in the file; 0: HDF5 cannot tell.
+// The bytes that a type's own description takes in the file; 0: HDF5 cannot tell.
 size_t EncodedBytes(hid_t type);
 
 // "H5T_COMPOUND" and the like.

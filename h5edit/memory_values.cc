@@ -129,7 +129,7 @@ class Encoder {
 
   absl::Status Convert(hid_t from, const std::string& number, const TypeTree& tree, char* out) {
     std::array<char, 64> bytes{};
-    if (tree.size > bytes.size()) return absl::UnimplementedError("a number of so many bytes");
+    if (tree.size > bytes.size()) return absl::UnimplementedError("a number of more than 64 bytes");
     std::memcpy(bytes.data(), number.data(), number.size());
     H5M_RETURN_IF_ERROR(
         Check(H5Tconvert(from, tree.type.get(), 1, bytes.data(), nullptr, H5P_DEFAULT), kWhat));

@@ -20,8 +20,8 @@ absl::StatusOr<const H5mEditMirrorApi*> LoadModule() {
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const reason = dlerror();
-    return absl::NotFoundError(
-        StrCat("what speaks to servers cannot be loaded: ", reason != nullptr ? reason : path));
+    return absl::NotFoundError(StrCat("the module that talks to servers cannot be loaded: ",
+                                      reason != nullptr ? reason : path));
   }
   const auto get = reinterpret_cast<H5mGetEditMirrorApi>(dlsym(handle, H5M_EDIT_MIRROR_SYMBOL));
   const H5mEditMirrorApi* const api = get != nullptr ? get() : nullptr;

@@ -1,6 +1,6 @@
 // The servers that the edited file is mirrored to: each cut becomes a version there once the file
-// holds it. What speaks to them is a module of its own (mirror_api.h), loaded with the first file
-// that is mirrored.
+// holds it. A module of its own (mirror_api.h) talks to them; it is loaded with the first mirrored
+// file.
 #ifndef H5MIRROR_H5EDIT_MIRROR_H_
 #define H5MIRROR_H5EDIT_MIRROR_H_
 
@@ -30,7 +30,8 @@ class Mirror {
 
   // Of a cut: whether others may follow it.
   enum class Moment : uint8_t { kBetween, kLast };
-  // The file holds another cut. What cannot be sent is noted beside the file, and told by lag().
+  // The file holds another cut. Bytes that cannot be sent are noted beside the file, and lag()
+  // reports them.
   void Commit(const std::string& comment, Moment moment);
   // The bytes that the servers lack, for a user; empty: none.
   const std::string& lag() const { return lag_; }

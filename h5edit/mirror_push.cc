@@ -42,7 +42,7 @@ constexpr char kDecides[] =
     "; nor is it known what it lacks, as the file was changed by others before: when the server is "
     "back, say what is right with h5mirror resync --from local, or --from remote, ";
 
-// The same as the driver has.
+// The driver's configuration, as the driver itself reads it.
 absl::StatusOr<vfd::Config> DriverConfig(const std::string& text) {
   vfd::Config config;
   const char* const home = getenv("HOME");
@@ -96,9 +96,9 @@ absl::Status CheckIsOrigin(const tools::LocalFile& file, const v1::FileStatus& s
              " makes the server's like this one"));
 }
 
-// The only record of a file stands for any server that is named, as that may be another name of the
-// record's. It is not where it has no such file: then it gets one, with a record of its own, and
-// the other mirror keeps what is known of it.
+// A file's only record is used for any named server, because that may be another name of the
+// record's server. If the server has no such file, it is a new mirror: it gets a record of its own,
+// and the other mirror's record stays.
 void BecomeNewMirror(const std::string& address, const std::optional<v1::FileStatus>& server,
                      tools::FileArg* arg) {
   if (!arg->record || IsSameServer(arg->record->server, address)) return;
@@ -174,7 +174,7 @@ absl::Status MirrorPush::Find(const std::string& path, const std::string& server
     return std::any_of(listed_.begin(), listed_.end(),
                        [&](const std::string& each) { return IsSameServer(each, arg.server); });
   };
-  // One that the configuration has left out is not written by the driver any more, either.
+  // A mirror that is no longer in the configuration is not written by the driver either.
   const bool leaves_out = server.empty() && std::any_of(args.begin(), args.end(), is_listed);
   for (tools::FileArg& arg : args) {
     if (!leaves_out || is_listed(arg)) mirrors_.push_back({std::move(arg), ""});

@@ -1,4 +1,4 @@
-// h5edit's half that speaks to servers: brings the mirrors of one file to the file as it is.
+// The part of h5edit that talks to servers: brings the mirrors of one file level with it.
 #ifndef H5MIRROR_H5EDIT_MIRROR_PUSH_H_
 #define H5MIRROR_H5EDIT_MIRROR_PUSH_H_
 
@@ -28,7 +28,8 @@ class MirrorPush {
   // As H5mEditMirrorApi::commit.
   absl::Status Commit(const std::string& comment, Moment moment);
   bool is_required() const { return is_required_; }
-  // Which servers are away, since which step, and what brings them level; empty: none.
+  // The servers that are away, since which step, and the command that brings them level; empty:
+  // none.
   std::string Lag() const;
 
  private:

@@ -17,7 +17,7 @@ namespace h5mirror::edit {
 // Not thread-safe.
 class PagedBytes {
  public:
-  // `base` must outlive it and does not change, but by what Take() gave out.
+  // `base` must outlive this. It may only change by the changes that Take() gave out.
   PagedBytes(EnvFile& base, uint64_t size_bytes)
       : base_(base), base_size_(size_bytes), size_(size_bytes) {}
 

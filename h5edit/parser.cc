@@ -332,7 +332,7 @@ class Parser {
     return Object(&out->destination);
   }
 
-  // What HDF5 keeps in a link: it would cut it off at a NUL.
+  // A text that HDF5 keeps in a link. A NUL is refused, because HDF5 would cut the text off there.
   bool LinkPart(const std::string& what, std::string* out) {
     const size_t at = in_.at();
     if (!TokenStream::IsName(in_.Peek())) return in_.Fail(what);

@@ -147,7 +147,7 @@ absl::Status Executor::DeleteMatches(const Statement& statement) {
                 absl::NotFoundError(StrCat("no ", wants_links ? "object" : "attribute", " matches ",
                                            Below(target.object, target.attribute))));
   }
-  // What lies deeper goes first, as long as its path is there.
+  // Deeper objects go first, while their paths still exist.
   std::stable_sort(matches.begin(), matches.end(), [](const Match& a, const Match& b) {
     return ComponentsOf(a.object).size() > ComponentsOf(b.object).size();
   });

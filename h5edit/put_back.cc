@@ -114,7 +114,7 @@ absl::StatusOr<fs::path> FindBackup(const fs::path& given, const fs::path& real)
     if (S_ISLNK(st.st_mode)) {
       std::error_code error;
       const fs::path target = fs::read_symlink(copy, error);
-      // One that leads nowhere is what a run left that was killed before, or after, its back-up.
+      // A mark that leads nowhere was left by a run that was killed before or after its back-up.
       if ((stat(copy.c_str(), &st) != 0 && errno == ENOENT) ||
           (!found.empty() && target == Absolute(found)))
         continue;

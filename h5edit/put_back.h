@@ -15,24 +15,24 @@ namespace h5mirror::edit {
 absl::StatusOr<std::filesystem::path> FindBackup(const std::filesystem::path& given,
                                                  const std::filesystem::path& real);
 
-// Notes beside `real` that its back-up `copy` is beside a link to it, so that a user of this name
-// sees that there is one. The mark is a symlink, which no program follows. Nothing is made where
+// Marks `real`: its back-up `copy` lies beside a link to it elsewhere. So a user of this name sees
+// that there is a back-up. The mark is a symlink, which no program follows. Nothing is made where
 // `copy` itself is there.
 absl::Status MarkBackup(const std::filesystem::path& copy, const std::filesystem::path& real);
-// Removes one that leads nowhere, which a killed run left.
+// Removes a mark that leads nowhere, which a killed run left.
 void DropIdleMark(const std::filesystem::path& mark);
 void UnmarkBackup(const std::filesystem::path& copy, const std::filesystem::path& real);
 
 // Gives `to` the owner, mode, access lists and extended attributes of `from`, as far as the caller
-// may. Where the group cannot be given, it gets no rights that others have not.
+// may. If the group cannot be set, the file's group gets only the rights that all others have.
 void CopyMetadata(const std::filesystem::path& from, const std::filesystem::path& to);
 
-// What is lost when the back-up is put back: whether the file has changed since h5edit left it. The
-// rest of a sentence about the file; empty: it has not.
+// Tells whether the file has changed since h5edit left it: those changes are lost when the back-up
+// is put back. The rest of a sentence about the file; empty: it has not changed.
 std::string ChangedSince(const std::filesystem::path& copy, const std::filesystem::path& real);
 
-// Moves the back-up `copy` over `real`, for good, and says in `kept` under which name what it was
-// stays. A kill leaves either of the two whole. The caller has the lease of `real`.
+// Moves the back-up `copy` over `real`, durably. `kept` gets the name under which the former file
+// stays. After a kill, one of the two is whole under the name. The caller has the lease of `real`.
 // Errors: kUnavailable         others have the file open.
 //         kFailedPrecondition  it has other names, which would stay as they are.
 absl::Status MoveBackupBack(const std::filesystem::path& copy, const std::filesystem::path& real,

@@ -171,8 +171,8 @@ absl::Status PutBack(const std::filesystem::path& given, const std::filesystem::
                                                   kProgram, kPatience, store::Mirrored::kGiven));
   std::filesystem::path kept;
   H5M_RETURN_IF_ERROR(MoveBackupBack(copy, real, &kept));
-  StrAppend(said, given.string(), " was put back from ", copy.string(), "; what it was is kept as ",
-            kept.string(), "\n");
+  StrAppend(said, given.string(), " was put back from ", copy.string(),
+            "; the replaced file is kept as ", kept.string(), "\n");
   return absl::OkStatus();
 }
 
@@ -199,7 +199,7 @@ absl::Status Recover(const Options& options, std::string* said) {
   H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(real.parent_path()));
   H5M_ASSIGN_OR_RETURN(const std::filesystem::path copy, FindBackup(given, real));
   auto read = store::ReadJournal(*tree, real.filename().string());
-  // One that is none that h5edit trusts can be set aside.
+  // A journal that h5edit does not trust can be set aside.
   const bool is_refused = absl::IsFailedPrecondition(read.status());
   const bool may_set_aside = options.discards || (!copy.empty() && !options.checks);
   if (!read.ok() && !(may_set_aside && is_refused)) return read.status();
@@ -218,7 +218,7 @@ absl::Status Recover(const Options& options, std::string* said) {
   H5M_RETURN_IF_ERROR(SettleBackup(copy.empty() ? BackupPathOf(given) : copy));
   if (copy.empty()) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(PutBack(given, real, copy, said));
-  if (!changed.empty()) StrAppend(said, "what is kept ", changed, "\n");
+  if (!changed.empty()) StrAppend(said, "the kept file ", changed, "\n");
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// Files that an edit was broken off in.
+// Recovers files in which an edit was interrupted.
 #ifndef H5MIRROR_H5EDIT_RECOVERY_H_
 #define H5MIRROR_H5EDIT_RECOVERY_H_
 
@@ -10,8 +10,8 @@
 
 namespace h5mirror::edit {
 
-// Puts the file at `real` in order where a crash left a cut on its way to it. Does nothing, and
-// makes nothing, where there is none.
+// Finishes, or takes back, a cut that a crash left half-way in the file at `real`. Changes nothing
+// if there is none.
 absl::Status SettleFile(const std::filesystem::path& real);
 
 // `h5edit --recover`; `said` gets the findings and the steps.

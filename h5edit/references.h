@@ -14,7 +14,8 @@ namespace h5mirror::edit {
 // script names it.
 absl::StatusOr<hdf5::Handle> OpenInFile(const std::string& path, size_t at, Scene& scene);
 
-// Writes what HDF5 keeps of a reference that CheckValues() has passed to `out`, where zeros are.
+// Writes the stored form of a reference to `out`, which must hold zeros. CheckValues() must have
+// passed the reference.
 absl::Status MakeReference(const ElementType& element, const Value& value, Scene& scene, char* out);
 
 // `DATASET "/d"`, with the region that it has; "NULL" of none. `object` is any of its file.

@@ -23,14 +23,14 @@ class Report {
   // Both must outlive it.
   Report(const Options& options, const Source& source) : options_(options), source_(source) {}
 
-  // Whether anything asks what attributes were and became.
+  // True: the output shows attributes before and after each change.
   bool wants_ddl() const { return options_.json || options_.diff; }
   void Done(const Statement& statement, const std::string& before, const std::string& after,
             const std::string& output);
   void Failed(const Statement& statement, const Problem& problem);
   // An error that ends the run, and has no place in the script.
   void Error(const std::string& message);
-  // No command is known then: with --json a line that has none.
+  // An error of the script's syntax. No command is known, so with --json the line names none.
   void SyntaxError(const Problem& problem);
   // The last line: the state of the file.
   void Left(const Statement& statement, const std::string& left);

@@ -27,7 +27,7 @@ namespace h5mirror::edit {
 namespace {
 
 constexpr int kFailed = 1;
-// What a command has after a signal. HDF5 never ends with some damaged files.
+// The time that a command gets after a signal. On some damaged files HDF5 never returns.
 constexpr unsigned kSecondsLeft = 10;
 constexpr char kBrokenOff[] =
     "h5edit: the command at work did not end within 10 s of the signal, and was broken off: the "
@@ -210,8 +210,8 @@ int Run(const std::vector<std::string>& words) {
   const int exit_code = RunTask(options);
   if (std::cout.flush()) return exit_code;
   std::cerr
-      << "h5edit: standard output could not be written, and what it should have told is lost; "
-         "what was done to the file stays done\n";
+      << "h5edit: standard output could not be written, so output is lost; the changes of the file "
+         "stay\n";
   return exit_code == 0 ? kFailed : exit_code;
 }
 

@@ -1,4 +1,4 @@
-// Scripts in tests: parsed, or what is wrong with them.
+// Scripts in tests: their statements, or their first error.
 #ifndef H5MIRROR_H5EDIT_SCRIPT_TESTING_H_
 #define H5MIRROR_H5EDIT_SCRIPT_TESTING_H_
 

@@ -23,10 +23,10 @@
 namespace h5mirror::edit {
 namespace {
 
-// Of what servers that were away are sent after an error.
+// The comment of changes that are sent after an error to servers that were away.
 constexpr char kBeforeError[] = "the commands before one that failed";
 
-// What can be told of the file before anything is made beside it.
+// Checks the file before anything is made beside it.
 absl::Status LookAtFile(const std::filesystem::path& path, Access access) {
   const std::string what = StrCat("cannot open ", path.string());
   const int fd =
@@ -68,7 +68,8 @@ absl::Status CheckHasOneName(const std::filesystem::path& real) {
              "its names"));
 }
 
-// Of how the file's bytes were opened, after it was seen that the file itself may be written.
+// Explains a failed open of a file that itself may be written: the right to write its directory is
+// missing.
 absl::StatusOr<std::unique_ptr<EditFile>> NeedsDirectory(
     absl::StatusOr<std::unique_ptr<EditFile>> opened, const std::filesystem::path& real) {
   if (!absl::IsPermissionDenied(opened.status())) return opened;
@@ -141,7 +142,7 @@ absl::Status Session::OpenMirror() {
     return absl::FailedPreconditionError(
         StrCat("cannot edit ", options_.file, " with ",
                options_.copies_backup ? "--backup=copy" : "--keep-history",
-               ": it is mirrored to a server, which keeps what it was as a version"));
+               ": it is mirrored to a server, which keeps its former content as a version"));
   }
   auto mirror = Mirror::Open(real_, options_.server, options_.driver_config);
   if (!mirror.ok()) {
@@ -235,13 +236,14 @@ std::string Session::WhatIsLeft() const {
     return StrCat("may hold a part of the change that failed: h5edit --recover ", options_.file,
                   " finishes it, h5edit --recover --discard ", options_.file, " takes it back");
   }
-  if (finished_) return "holds what all commands did";
-  if (backup_is_behind_) return "holds what that command did, too, and only its back-up does not";
+  if (finished_) return "holds the changes of all commands";
+  if (backup_is_behind_)
+    return "holds the change of that command, too, and only its back-up does not";
   const bool moves = cuts_each_ || writes_through_;
-  return changed_ && moves ? "holds what the commands before it did" : "is as it was before";
+  return changed_ && moves ? "holds the changes of the commands before it" : "is as it was before";
 }
 
-// A journal that is still there belongs to what the file is now: Recover() settles it first.
+// A journal that is still there belongs to the present file: Recover() settles it first.
 std::string Session::LeaveBackup(const std::string& left, const absl::Status& closed) {
   const std::string copy = BackupPathOf(options_.file).string();
   if (backup_->is_removed())

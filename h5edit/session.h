@@ -1,4 +1,4 @@
-// One run over one file: how it is opened, and when what was done becomes the file's.
+// One run over one file: opens it, and decides when the changes become the file's content.
 #ifndef H5MIRROR_H5EDIT_SESSION_H_
 #define H5MIRROR_H5EDIT_SESSION_H_
 
@@ -21,7 +21,8 @@ enum class Access : uint8_t { kChanges, kTries, kLooks };
 
 class Session {
  public:
-  // Errors: what keeps the file from being opened, for a user. Nothing was changed then.
+  // Errors: the reason why the file cannot be opened, as a text for the user. Nothing was changed
+  // then.
   static absl::StatusOr<std::unique_ptr<Session>> Open(const Options& options, Access access);
 
   hid_t file() const { return file_.get(); }
@@ -29,13 +30,14 @@ class Session {
   const std::string& notice() const { return notice_; }
   // A statement that changes the file has succeeded; `comment` is its text.
   absl::Status Done(const std::string& comment);
-  // All have: what is not the file's yet becomes it.
+  // All statements have succeeded: the remaining changes become the file's content.
   absl::Status Finish(const std::string& comment);
-  // Whether a kill amid a command costs no more than that command.
+  // True: a kill in the middle of a command loses only that command.
   bool may_be_broken_off() const { return !writes_through_; }
-  // One has failed, or a signal came. The rest of a sentence about what the file is now.
+  // A statement has failed, or a signal came. Returns the rest of a sentence about the state of the
+  // file.
   std::string Abandon();
-  // At the end, whichever: what the file's mirrors lack of it, for a user; empty: nothing.
+  // At either end: a text for the user about the bytes that the file's mirrors lack; empty: none.
   std::string MirrorLag() const;
   bool needs_mirror() const { return mirror_ != nullptr && mirror_->is_required(); }
 

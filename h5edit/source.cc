@@ -9,7 +9,7 @@
 namespace h5mirror::edit {
 namespace {
 
-// What is shown of a line: a generated script may be one line of a megabyte.
+// The part of a line that is shown: a generated script may be one line of a megabyte.
 constexpr size_t kShownBefore = 60;
 constexpr size_t kShownAfter = 40;
 

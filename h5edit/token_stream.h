@@ -1,4 +1,4 @@
-// The words of a script, one after the other, and what to say where one does not fit.
+// The words of a script, one after the other, and the message if a word does not fit.
 #ifndef H5MIRROR_H5EDIT_TOKEN_STREAM_H_
 #define H5MIRROR_H5EDIT_TOKEN_STREAM_H_
 
@@ -34,13 +34,13 @@ class TokenStream {
   }
   void Skip(size_t count) { next_ = std::min(next_ + count, tokens_.size() - 1); }
 
-  // Takes the word at hand where it is this punctuation or keyword.
+  // Takes the current word if it is this punctuation or keyword.
   bool Take(std::string_view word);
-  // The same; where it is another word that is the problem.
+  // The same; any other word is noted as a problem.
   bool Expect(std::string_view word);
-  // Takes the word at hand where it is this one, which is reserved nowhere else.
+  // Takes the current word if it is `word`, which is a keyword only here.
   bool TakeName(std::string_view word);
-  // Takes one of `words`, of either kind, and tells which; where it is another that is the problem.
+  // Takes one of `words`, of either kind, and tells which. Any other word is noted as a problem.
   bool TakeOneOf(std::initializer_list<std::string_view> words, size_t* which);
   // Takes an integer from `least` to `most`; "WHAT must be at least 1" is a problem.
   bool TakeInteger(std::string_view what, uint64_t least, uint64_t most, uint64_t* out);
@@ -57,7 +57,8 @@ class TokenStream {
   const Problem& problem() const { return problem_; }
 
  private:
-  // Where objects and attributes are named nowhere, and values are.
+  // True: the current place is within brackets, where values stand and no names of objects or
+  // attributes.
   bool IsInBrackets() const;
 
   const Source& source_;

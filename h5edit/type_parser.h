@@ -37,9 +37,9 @@ class TypeParser {
   TokenStream& in_;
 };
 
-// Opaque types whose size is not said have that of their first value.
+// Opaque types without a size take that of their first value.
 //
-// Where there is none to tell it: the problem, at the type.
+// Unset: done. Else the problem, at the type: there is no value to take a size from.
 std::optional<ValueProblem> TakeOpaqueSizes(const ValueList* values, TypeSpec* type);
 
 }  // namespace h5mirror::edit

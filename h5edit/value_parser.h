@@ -1,5 +1,5 @@
-// The rules of the grammar for values. The form of a value follows from its type, which a script
-// need not say; here all are read that some type takes.
+// The rules of the grammar for values. The form of a value depends on its type, which a script need
+// not name. So this reads each form that some type allows.
 #ifndef H5MIRROR_H5EDIT_VALUE_PARSER_H_
 #define H5MIRROR_H5EDIT_VALUE_PARSER_H_
 

@@ -310,9 +310,9 @@ uint64_t WordOf(const ElementType& type, const Value& value) {
   return number.is_negative ? 0 - number.magnitude : number.magnitude;
 }
 
-// Rounded here: HDF5 makes infinity of all that is larger than the largest one, even where it
-// rounds to that, and the rounding of its own conversion (H5T__conv_f_f) is wrong for numbers that
-// are too small to have all bits.
+// Rounds here, because HDF5's conversion (H5T__conv_f_f) is wrong in two cases. It makes infinity
+// of each number above the largest one, even if it rounds to that. And it rounds denormal numbers
+// wrongly.
 double RealOf(const ElementType& type, const Value& value) {
   const double real = value.number.real;
   if (type.mantissa_bits == 0 || real == 0 || !std::isfinite(real)) return real;

@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kOthersMayFail(1000);
 constexpr std::chrono::milliseconds kTold(1000);
 constexpr std::chrono::milliseconds kPause(5);
 
-// What processes that fail know of each other.
+// The processes' shared knowledge of failures.
 class Failures {
  public:
   explicit Failures(MPI_Comm comm) : comm_(comm) {

@@ -13,7 +13,7 @@ using hdf5::Check;
 absl::Status CheckKnowsMpi(const Driver& driver, hid_t fapl) {
   unsigned long flags = 0;
   if (H5FDdriver_query(H5Pget_driver(fapl), &flags) < 0) return hdf5::ErrorOf(driver.name);
-  // What h5mirror's knows depends on the driver below it.
+  // The features of h5mirror's driver depend on the driver below it.
   if (driver.name == perf::kMirrorDriver || (flags & H5FD_FEAT_HAS_MPI) != 0) {
     return absl::OkStatus();
   }

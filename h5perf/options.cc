@@ -112,7 +112,7 @@ class Parser {
   }
 
  private:
-  // What an option without an argument turns on; null: it is none.
+  // The flag that an option without an argument turns on; null: no such option.
   bool* Toggle(int letter) {
     const std::array<std::pair<int, bool*>, 10> toggles = {{
         {'c', &options_.workload.chunked},
@@ -131,7 +131,7 @@ class Parser {
     return nullptr;
   }
 
-  // Where the argument of a size goes; null: it is none.
+  // The target of an option with a size; null: no such option.
   uint64_t* Size(int letter) {
     const std::array<std::pair<int, uint64_t*>, 6> sizes = {{
         {'a', &options_.alignment},

@@ -115,7 +115,8 @@ absl::Status Runner::Iterate(const Group& group, Cell& cell, size_t at, int iter
 absl::Status Runner::MoveFile(const Group& group, const Pattern& pattern, const std::string& file,
                               bool read, Timers& timers) {
   const auto filled = static_cast<unsigned char>(group.rank + 1);
-  // So that each byte of a file says which process wrote it, and of none is read what is not there.
+  // Each byte of a file tells which process wrote it. A read buffer starts with other bytes, so
+  // that missing data shows.
   std::fill(buffer_.begin(), buffer_.end(), read ? static_cast<unsigned char>(~filled) : filled);
   group.Wait();  // They start together.
   timers.BeginFile(read);

@@ -69,7 +69,7 @@ absl::Status CheckDrivers(const Options& options, const Group& world) {
   return absl::OkStatus();
 }
 
-// Where the report goes; only the first process opens it, and all learn how that went.
+// Opens the report's file in the first process only; all processes get the result.
 absl::Status OpenReport(const Options& options, const Group& world, std::ofstream& file) {
   if (options.output.empty()) return absl::OkStatus();
   int opened = 1;

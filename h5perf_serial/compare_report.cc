@@ -6,7 +6,7 @@
 namespace h5mirror::perf {
 namespace {
 
-// What the others are compared with: the first driver.
+// The reference for the other drivers: the first one.
 const Lane& Reference(const Results& results) {
   return *std::find_if(results.lanes.begin(), results.lanes.end(),
                        [](const Lane& lane) { return lane.hdf5; });

@@ -201,7 +201,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // What an option without an argument turns on; null: it is none.
+  // The flag that an option without an argument turns on; null: no such option.
   bool* Toggle(int letter) {
     if (letter == 'h') return &options_.help;
     if (letter == 't') return &options_.settings.extendable;
@@ -244,7 +244,7 @@ class Parser {
     }
   }
 
-  // Those that h5perf_serial of HDF5 lacks.
+  // Takes the options that HDF5's own h5perf_serial lacks.
   absl::Status TakeOurs(int option, const std::string& text) {
     switch (option) {
       case kJson:

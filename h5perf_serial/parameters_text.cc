@@ -14,7 +14,7 @@ std::string FilterText(const Hdf5Settings& settings) {
   return text;
 }
 
-// As the original would say it, had it known these options.
+// In the style of the original, for options that it does not have.
 std::string PageText(const Hdf5Settings& settings) {
   if (settings.page_size_bytes == 0) return "Page Aggregation Disabled\n";
   std::string text =

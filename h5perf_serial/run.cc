@@ -38,7 +38,7 @@ class Runner {
     return std::move(results_);
   }
 
-  // What stays on servers.
+  // Removes the files, and returns those that stay on servers.
   std::vector<std::string> CleanUp() { return cleanup_.Run(base_); }
 
  private:

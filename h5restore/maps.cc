@@ -76,7 +76,7 @@ absl::StatusOr<Place> TargetView::FindObject(const std::string& path, H5I_type_t
   return place;
 }
 
-// A link in the copy may lead out of it: then to what has that path in the target.
+// A link in the copy may lead out of it: then it leads to the object of that path in the target.
 absl::StatusOr<Place> TargetView::FindInCopy(const std::string& path, H5I_type_t kind) const {
   const std::string there = StrCat(plan_->source_path, path.substr(plan_->as.size()));
   Absence absence = Absence::kNone;

@@ -49,7 +49,7 @@ class ObjectRestore {
     H5M_RETURN_IF_ERROR(LookAtSource());
     H5M_RETURN_IF_ERROR(LookAtTarget());
     SetPlan();
-    // What can fail, fails before the change.
+    // Does the steps that can fail before any change.
     if (old_) H5M_RETURN_IF_ERROR(old_->Try(view_, &result_));
     H5M_RETURN_IF_ERROR(NoteSplits());
     if (!result_.replaced) H5M_RETURN_IF_ERROR(NoteScales());
@@ -200,8 +200,8 @@ class ObjectRestore {
         what);
   }
 
-  // Committed types that lie elsewhere in the source, and by the same path in the target, stay one
-  // type with those that use it there.
+  // A committed type outside of the copied object may exist by the same path in the target. Then
+  // the copy uses the target's type.
   absl::Status TakeTypes(hid_t how) {
     bool takes = false;
     for (const std::string& token : survey_.types) {

@@ -35,8 +35,8 @@ absl::StatusOr<RestoreResult> Restore(const Ends& ends, const RestoreJob& job, L
 constexpr absl::Duration kAnswerWait = absl::Seconds(15);
 constexpr absl::Duration kPause = absl::Milliseconds(10);
 
-// What the file keeps in memory must not come to the disk. Its driver's buffers end with the
-// process, as after a kill. `status` is told before.
+// Ends without a flush: the file's bytes in memory must not reach the disk. The driver's buffers go
+// with the process, as after a kill. `status` is told before.
 [[noreturn]] void EndWithoutFlush(const absl::Status& status) {
   std::cout << tools::kResultLine << tools::EncodeResult(status) << std::endl;
   _exit(1);

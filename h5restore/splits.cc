@@ -8,7 +8,7 @@ namespace {
 
 using hdf5::Handle;
 
-// That are named; the rest is counted.
+// The most that are named; the rest is counted.
 constexpr size_t kNamesMax = 16;
 
 }  // namespace

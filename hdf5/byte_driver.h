@@ -43,8 +43,8 @@ struct ByteFile : H5FD_t {
   haddr_t eoa = 0;  // the end of the addresses that HDF5 has given out
 };
 
-// The error of the last call that a driver of ours failed, since the last call of this: better than
-// what HDF5 makes of it. OK where there was none.
+// The error with which a driver of ours last failed a call, since the last TakeDriverError(). It is
+// better than the error that HDF5 makes of it. OK: there was none.
 absl::Status TakeDriverError();
 
 // Keeps an error for TakeDriverError(); the result of a callback.

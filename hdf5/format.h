@@ -1,5 +1,5 @@
-// A little of HDF5's bytes, for what its library does not tell: which bytes belong to what, and
-// where the links of a group in the oldest format lie.
+// Parses a few structures of HDF5's format, for questions that its library does not answer: which
+// bytes belong to an object, and where a group in the oldest format has its links.
 //
 // Source: HDF5 File Format Specification, version 3.0: III.A.1 (B-trees), III.B (symbol table
 // nodes), III.D (local heaps), III.E (global heaps), IV.A (object headers). Only files with
@@ -21,8 +21,9 @@
 namespace h5mirror::hdf5 {
 
 // How many of `bytes`, which the library read from one place as `kind`, belong to what it read
-// there: it reads the beginning of an object header or local heap without knowing its length, and
-// so bytes of others behind it. 0: cannot be told. `address` is that of `bytes`.
+// there: it reads the beginning of an object header or local heap without knowing its length, so
+// the read may include bytes of other structures behind it. 0: cannot be told. `address` is that of
+// `bytes`.
 uint64_t OwnedBytes(ReadKind kind, uint64_t address, std::string_view bytes);
 
 // The values that a collection of the global heap holds, by their index.

@@ -58,7 +58,7 @@ absl::Status ReadDataset(hid_t dataset, const std::string& path) {
                StrCat(path, ", the index of its chunks"));
 }
 
-// What a visit of all objects needs; HDF5 calls back through C.
+// The state of a visit of all objects; HDF5 calls back through C.
 struct Visit {
   OpenedObjects opened;
   absl::Status status;

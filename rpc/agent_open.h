@@ -23,7 +23,7 @@ struct OpenedAtAgent {
 
 // `question` is of kOpen. The agent may have to ask its server first. Never causes a signal
 // (SIGPIPE).
-// Errors: kNotFound          the agent does not open it here.
+// Errors: kNotFound          the agent does not open this file.
 //         kUnavailable       no agent is there, or it hangs up, as one of an older release does.
 //         kDeadlineExceeded  the agent does not answer by the deadline.
 //         kInvalidArgument   the answer makes no sense, or its memory is not sealed.
@@ -40,8 +40,8 @@ static_assert(sizeof(AgentOpenAnswer) == 16);
 inline constexpr char kOpenAnswerMagic[9] = "H5MOPN01";
 inline constexpr size_t kOpenAnswerBytesMax = 4096;
 
-// `snapshot` is null where the agent does not open it. One that is too long for an answer is as
-// null.
+// `snapshot`: null if the agent does not open the file. A snapshot that is too long for an answer
+// counts as null.
 std::string EncodeOpenAnswer(const v1::Snapshot* snapshot, size_t descriptor_count);
 
 }  // namespace h5mirror::rpc

@@ -23,7 +23,8 @@ inline std::string UserAgentSocket() {
   return std::string(home) + "/.local/state/h5mirror/agent.sock";
 }
 
-// The socket of the host's agent, set up by root. Not in /run/h5mirror, which goes with h5mirrord.
+// The socket of the host's agent, set up by root. Not in /run/h5mirror, which is removed when
+// h5mirrord stops.
 inline std::string HostAgentSocket() { return "/run/h5mirror-agent/agent.sock"; }
 
 // The suffix of the socket, beside an agent's, for maps of metadata (rpc/cut_map.h).

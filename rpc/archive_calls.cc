@@ -21,7 +21,7 @@ namespace {
 // For finding the server that has the file, where servers change.
 constexpr absl::Duration kFindOwner = absl::Seconds(30);
 
-// Whether another server of the cluster is to be asked: nothing was done here.
+// True: ask another server of the cluster, because this one has done nothing yet.
 bool IsForAnother(const ClientOptions& options, bool has_begun, const absl::Status& status) {
   if (has_begun) return false;
   if (ElsewhereOf(status).has_value() || IsNobodyServes(status)) return true;

@@ -138,8 +138,8 @@ absl::Status WaitConnected(grpc::Channel& channel, const ClientOptions& options,
   H5M_RETURN_IF_ERROR(CheckMayOpenSocket(options));  // No wait gives a right.
   const absl::Time start = absl::Now();
   const absl::Time deadline = start + timeout;
-  // A look while it connects may become a call that the server refuses, so without a wait there is
-  // none but after a failure.
+  // A look at a connecting channel may become a call that the server refuses. So without a wait,
+  // this looks only after a failure.
   const bool waits = refused_max > absl::ZeroDuration();
   absl::Time next_look = waits ? std::min(deadline, start + refused_max) : deadline;
   bool has_failed = false;

@@ -31,9 +31,9 @@ std::string CredentialNow(const ClientOptions& options);
 // Adds CredentialNow(), if any, to a call, and returns it.
 std::string Authorize(const ClientOptions& options, grpc::ClientContext& context);
 
-// Whether a call that ended with `status` is worth a second try with another credential than
-// `shown`, which is there then. A server that has restarted refuses each credential of munge that
-// it has decoded before; other tokens stay. May ask munged.
+// True: the call that ended with `status` deserves a second try, and a credential other than
+// `shown` is ready for it. A restarted server refuses each credential of munge that was decoded
+// before its restart; other tokens stay valid. May ask munged.
 bool RenewCredential(const ClientOptions& options, const std::string& shown,
                      const absl::Status& status);
 

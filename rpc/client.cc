@@ -20,7 +20,7 @@ constexpr absl::Duration kTimeoutDefault = absl::Seconds(30);
 constexpr absl::Duration kReconnectMax = absl::Seconds(2);
 // A courtesy: the server lets go of a cut by itself.
 constexpr absl::Duration kCloseTimeout = absl::Seconds(2);
-// What a thread keeps of the memory of its last message.
+// How much memory of its last message a thread keeps.
 constexpr size_t kKeptBytesMax = 2 << 20;
 
 // Between the attempts of a call whose caller asks too often.
@@ -185,7 +185,7 @@ class ClientImpl final : public Client {
   }
 
   absl::StatusOr<v1::TagVersionResponse> TagVersion(const v1::TagVersionRequest& request) override {
-    // Of the newest, a repeat may tag another version.
+    // No retry for the newest version: the second call might tag a newer one.
     const Repeat repeat = request.version() == 0 ? Repeat::kNever : Repeat::kOnceIfUnavailable;
     return Call(*versions_, &v1::Versions::Stub::TagVersion, request, repeat);
   }

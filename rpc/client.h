@@ -22,8 +22,9 @@
 
 namespace h5mirror::rpc {
 
-// The blocking side of one MirrorFile stream; for tools, not for programs that are not ours. Not
-// thread-safe. If destroyed before Finish(), it cancels the stream (a lost writer).
+// The blocking side of one MirrorFile stream. For h5mirror's tools; the driver in users' programs
+// does not use it. Not thread-safe. If destroyed before Finish(), it cancels the stream (a lost
+// writer).
 class MirrorStream {
  public:
   virtual ~MirrorStream() = default;
@@ -50,14 +51,14 @@ class FollowStream {
   virtual bool HasNewCredential() { return false; }
 };
 
-// Of a server, or of a cluster: each call goes to the server that has its file, and to another one
-// where that one is lost (rpc/cluster_client.h).
+// A client of one server or of a cluster. In a cluster each call goes to the server that has its
+// file, and to another server if that one is lost (rpc/cluster_client.h).
 //
 // Thread-safe. Unary calls have `timeout` each (default 30 s) and name the server in their errors.
 // Idempotent calls are retried once after kUnavailable, and all once with a new credential of
-// munge, if that one was refused. A call that is refused as its caller asks too often is made
-// again, at longer and longer intervals, for as long as its timeout lasts. A request with a text
-// that is not UTF-8 is not sent: kInvalidArgument, as CheckTexts().
+// munge, if that one was refused. A call that is refused because its caller makes too many calls a
+// second is retried until its timeout, at growing intervals. A request with a text that is not
+// UTF-8 is not sent: kInvalidArgument, as CheckTexts().
 class Client {
  public:
   // Waits for `connect_timeout` at most, and for `refused_max` where nothing listens. Errors:

@@ -72,7 +72,7 @@ absl::Status BadToml(const std::string& place, std::string_view what) {
   return absl::InvalidArgumentError(StrCat(place, ": ", what));
 }
 
-// As the driver has it; nothing where one is no string.
+// Joins the list as the driver does; unset if an entry is no string.
 std::optional<std::string> JoinServers(const toml::array& servers) {
   std::string list;
   for (const toml::node& server : servers) {

@@ -1,4 +1,4 @@
-// Where a client's options are, and the files with them.
+// The places of a client's options, and the files that hold them.
 #ifndef H5MIRROR_RPC_CLIENT_FILES_H_
 #define H5MIRROR_RPC_CLIENT_FILES_H_
 
@@ -18,12 +18,13 @@ inline constexpr char kServerVariable[] = "H5MIRROR_SERVER";
 // important one first.
 std::vector<std::filesystem::path> StandardDirectories();
 
-// Where `h5mirror login` keeps the token for a server: tokens/SERVER in `directory`, with %XX for
-// what is no letter, digit, '.' or '-' of base/server_list.h's CanonicalServer().
+// Where `h5mirror login` keeps the token for a server: tokens/SERVER in `directory`, SERVER as
+// CanonicalServer() of base/server_list.h gives it, with %XX for characters other than letters,
+// digits, '.' and '-'.
 std::filesystem::path LoginToken(const std::filesystem::path& directory, std::string_view server);
 
-// Whether there is a file that this user is meant to have: `h5mirrord init` puts the
-// administrator's token into /etc/h5mirror, where all users of the host look for theirs.
+// True: the file exists and is meant for this user. `h5mirrord init` puts the administrator's token
+// into /etc/h5mirror, where all users of the host look for their own.
 bool IsOursToRead(const std::filesystem::path& path);
 
 // The options of one directory; unset: it has none. An empty string means "none", and hides the

@@ -13,7 +13,7 @@
 namespace h5mirror::rpc {
 namespace {
 
-// What the user gave, as strings; @FILE and PEM files are still to be read.
+// The user's settings as strings; @FILE and PEM files are read later.
 ClientFile FromSettings(const ClientSettings& settings) {
   ClientFile given;
   given.server = settings.server;

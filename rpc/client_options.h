@@ -24,7 +24,7 @@ struct ClientSettings {
   std::optional<std::string> token = std::nullopt;  // the token, @FILE, or IsMungeSource()
   // Where `server` comes from, for messages: "--server", or a file.
   std::string server_origin = "--server";
-  // A munged that does not answer is no error: the token is empty then, and to be asked for later.
+  // True: a munged that does not answer is no error. The token is then empty; ask for it later.
   bool may_miss_munge = false;
 };
 
@@ -52,10 +52,10 @@ struct ClientOptions {
 // `client.key` beside it are used when they exist), then 127.0.0.1:7447. In each directory, the
 // token of a login at that server (LoginToken()), or at the first server of a cluster that has one,
 // goes before its other one. A token is refused where the channel to any of the servers is plain
-// text and not loopback. Where environment or file name several mirrors (base/server_list.h) it is
-// the first; `settings` may not. An empty string for `ca` or `token`
-// means none, and hides what the files say. Errors: kInvalidArgument names file, key and value;
-// kNotFound a named file is missing;
+// text and not loopback. If environment or file name several mirrors (base/server_list.h), the
+// first counts; `settings` may name only one. An empty string for `ca` or `token` means none, and
+// hides the files' value. Errors: kInvalidArgument names file, key and value; kNotFound a named
+// file is missing;
 //         kPermissionDenied a token file that others can read;
 //         as MakeMungeToken(), which may wait for munged.
 absl::StatusOr<ClientOptions> ResolveClientOptions(const ClientSettings& settings);

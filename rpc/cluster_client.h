@@ -26,16 +26,16 @@ absl::StatusOr<std::unique_ptr<Client>> ConnectDirectly(const ClientOptions& ser
 // Waits between two attempts.
 using Sleep = std::function<void(absl::Duration)>;
 
-// At most so many connections are kept, the one that was unused for longest goes first; and none
-// that was unused for so long, but the last one.
+// At most kConnectionsMax connections are kept; the one that was unused for longest goes first. A
+// connection that was unused for the time below is closed, except the last one.
 inline constexpr size_t kConnectionsMax = 16;
 inline constexpr absl::Duration kConnectionIdleMax = absl::Minutes(5);
 
 // Waits until one of the servers of `options` is connected, for the times of Client::Connect(),
-// which hold for all of them together. A call tries to connect for as long, and goes on to the
-// other servers for as long, from the first failure of a server that it has reached; a change only
-// where that server has not seen it. The first call to a server may wait for
-// its connection. Errors: kUnavailable names all servers that were asked.
+// which hold for all of them together. A call tries to connect for the same time. After the first
+// failure of a server that it has reached, it goes on to the other servers for the same time. A
+// call that changes something goes on only if the failed server has not seen it. The first call to
+// a server may wait for its connection. Errors: kUnavailable names all servers that were asked.
 absl::StatusOr<std::unique_ptr<Client>> ConnectToCluster(const ClientOptions& options,
                                                          ConnectOne connect, absl::Duration timeout,
                                                          absl::Duration refused_max,

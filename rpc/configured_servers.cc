@@ -20,8 +20,8 @@ std::string Variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-// The driver takes the last of several values of a key. What it does not understand it refuses
-// itself.
+// The driver takes the last of several values of a key. Unknown keys are ignored here, because the
+// driver refuses them itself.
 absl::StatusOr<std::string> ServersOfDriverConfig() {
   const std::string config(absl::StripAsciiWhitespace(Variable("HDF5_DRIVER_CONFIG")));
   if (!config.empty() && config.front() == '@') {

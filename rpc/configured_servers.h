@@ -26,8 +26,8 @@ absl::StatusOr<std::vector<std::string>> ConfiguredServersIn(
     absl::Span<const std::filesystem::path> directories);
 
 // The entry of `configured` that has a server in common with `recorded`, which is what a file's
-// record names. Ask this entry, never `recorded`: a login at one of its servers would go to all of
-// them. Unset: none has, or several have.
+// record names. Ask this entry, never `recorded`: with `recorded`, a login at one of its servers
+// would be sent to all of them. Unset: no entry has one, or several have.
 std::optional<std::string> FindConfigured(absl::Span<const std::string> configured,
                                           std::string_view recorded);
 

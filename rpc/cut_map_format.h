@@ -52,8 +52,8 @@ struct CutMapQuestion {
   std::string file_id;  // 16 bytes; empty: not known
   int64_t cut = 0;
   int64_t version = 0;  // above 0: this version
-  // When the server made that version (ns since 1970): another file that takes the name reaches the
-  // same numbers.
+  // When the server made that version (ns since 1970). It tells the version from one of the same
+  // number of a file that had the name before.
   int64_t version_time_ns = 0;
   Kind kind = Kind::kMap;
   std::string reader_id = {};  // of kOpen, in place of `file_id`: 16 bytes

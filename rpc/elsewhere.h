@@ -23,20 +23,22 @@ struct Elsewhere {
 // kUnavailable, whose message names the address, with `elsewhere` as its payload.
 absl::Status ElsewhereError(const Elsewhere& elsewhere);
 
-// kUnavailable with `text`: no server of the cluster serves the file's cell at the moment. The one
-// that says so lives.
+// kUnavailable with `text`: no server of the cluster serves the file's cell at the moment. The
+// answering server itself is alive.
 absl::Status NobodyServesError(std::string_view text);
 bool IsNobodyServes(const absl::Status& status);
 
-// Of what has been done already: `status` with nothing that sends a client to another server.
+// For a call whose work is done: `status` without the payload that sends a client to another
+// server.
 absl::Status WithoutElsewhere(const absl::Status& status);
 
-// kNotFound as `status`, of the server that serves the file's cell: it has looked, and may answer.
-// Without that, kNotFound may come from any server that gives the caller no right to the name.
+// Marks kNotFound as the answer of the server that serves the file's cell: it has looked, and may
+// answer. An unmarked kNotFound may come from any server that gives the caller no right to the
+// name.
 absl::Status OwnerLacksIt(absl::Status status, std::string_view cell, uint64_t epoch);
 bool IsOwnerLacksIt(const absl::Status& status);
 
-// Nullopt: `status` says nothing of another server.
+// Nullopt: `status` names no other server.
 std::optional<Elsewhere> ElsewhereOf(const absl::Status& status);
 
 // For rpc/status.h: the details of a gRPC status that carry the payload, and back. Bytes of others

@@ -14,8 +14,8 @@ namespace h5mirror::rpc {
 // Whether a token, as it is configured, stands for credentials of munge.
 bool IsMungeSource(std::string_view token);
 
-// So long a credential is shown before the next one is made: munged's own time to live is 300 s,
-// and a site may have a shorter one.
+// A credential is used for this long before the next one is made. munged's own time to live is 300
+// s, and a site may have a shorter one.
 inline constexpr absl::Duration kMungeRenewal = absl::Minutes(1);
 
 // A new credential of this process's user, for the server at `target`: servers of one host share a
@@ -29,9 +29,9 @@ absl::StatusOr<std::string> MakeMungeToken(std::string_view source, const std::s
                                            absl::Duration wait_max = absl::Seconds(5));
 
 // The newest credential for `target` that MakeMungeToken() has made, or a newer one if that one is
-// older than kMungeRenewal. Waits 200 ms for munged at most, for one call at a time. `given`, if
-// munged does not answer; then it is not asked again for 5 s. Not in a child that was forked while
-// another thread was in here.
+// older than kMungeRenewal. Waits 200 ms for munged at most, for one call at a time. If munged does
+// not answer, returns `given`, and does not ask again for 5 s. Must not be called in a child that
+// was forked while another thread was in this function.
 std::string CurrentMungeToken(std::string_view source, const std::string& target,
                               const std::string& given);
 

@@ -21,7 +21,7 @@ constexpr absl::Duration kIdle = absl::Milliseconds(100);
 // A reader that skips at most so much goes on in the same stream.
 constexpr uint64_t kSkipBytes = 1 << 20;
 
-// Those with a thread.
+// All objects whose thread runs.
 struct Running {
   absl::Mutex mutex;
   std::set<ReadAhead*> all ABSL_GUARDED_BY(mutex);

@@ -33,7 +33,8 @@ class CallCanceller {
 };
 
 // Reads [offset, offset + length) of one version in a single attempt. Calls the sink in order of
-// offset, from one thread, which the sink may hold up. Bytes that the sink does not get are zeros.
+// offset, from one thread. The sink may block that thread. Bytes that the sink does not get are
+// zeros.
 using StreamReader = std::function<absl::Status(
     uint64_t offset, uint64_t length,
     absl::FunctionRef<absl::Status(uint64_t offset, std::string_view data)> sink,

@@ -29,7 +29,7 @@ absl::StatusOr<std::shared_ptr<Client>> ServerPool::ClientOf(const ClientOptions
   const absl::Duration refused_max =
       limit == absl::InfiniteDuration() ? refused_max_ : absl::ZeroDuration();
   ClientOptions one = server;
-  // Of several servers, the channel gives a handshake less time than a later attempt has.
+  // With several servers the channel gives a handshake less time than a later attempt may take.
   if (limit > ServerWalk::kConnectMax) one.others.clear();
   H5M_ASSIGN_OR_RETURN(std::shared_ptr<Client> client, connect_(one, timeout, refused_max));
   absl::MutexLock lock(&mutex_);

@@ -22,7 +22,8 @@ namespace h5mirror::rpc {
 // Thread-safe. Its lock is not held while a server is connected.
 class ServerPool {
  public:
-  // `timeout`, `refused_max`: for a server alone; of several each gets ServerWalk::Limit().
+  // `timeout`, `refused_max`: for a single server. Each of several servers gets
+  // ServerWalk::Limit().
   ServerPool(ClientOptions cluster, ConnectOne connect, absl::Duration timeout,
              absl::Duration refused_max)
       : cluster_(std::move(cluster)),

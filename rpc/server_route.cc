@@ -12,14 +12,14 @@
 namespace h5mirror::rpc {
 namespace {
 
-// Between two rounds of the servers, none of which answers, or which wait for a cell's new server.
+// The pause between two rounds, if no server answers or all wait for a cell's new server.
 constexpr absl::Duration kRoundPause = absl::Milliseconds(250);
 // A server learns of a change within a second.
 constexpr absl::Duration kCirclePause = absl::Seconds(1);
 constexpr int kCirclesMax = 3;
 
-// A credential does not go over the network as plain text. A source that has none now may have one
-// at the next call.
+// A credential never goes over the network as plain text. A source without a credential now may
+// have one at the next call.
 bool MayGoTo(bool is_here, const ClientOptions& server) {
   const bool shows_none = server.token.empty() && server.token_source.empty();
   return is_here || shows_none || !server.ca_pem.empty();
@@ -151,7 +151,7 @@ void OwnerCache::OnEnd(const ClientOptions& cluster, const ClientOptions& asked,
   const auto elsewhere = ElsewhereOf(status);
   const std::string key = KeyOf(cluster);
   const auto known = clusters_.find(key);
-  // Of a server alone there is nothing to know.
+  // For a single server there is nothing to remember.
   if (!elsewhere && known == clusters_.end() && cluster.others.empty()) return;
   if (known == clusters_.end() && clusters_.size() == kClustersMax) clusters_.clear();
   Cluster& now = clusters_[key];

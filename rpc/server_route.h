@@ -23,45 +23,47 @@ namespace h5mirror::rpc {
 // One place in a cluster. Not thread-safe.
 class ServerRoute {
  public:
-  // Redirects in a row. Servers of a cluster that disagree do so for a second: then it is asked
-  // again later.
+  // The most redirects in a row. Servers of a cluster may disagree for a second, so after these the
+  // client asks again later.
   static constexpr int kRedirectsMax = 4;
 
   ServerRoute() = default;
   // Begins with the `first`-th of the user's servers.
   explicit ServerRoute(size_t first) : index_(first) {}
 
-  // `cluster`: as configured, with the newest token. False: the client stays where it is. So it
-  // does after too many answers of this kind in a row, and where a credential would go over the
-  // network as plain text.
+  // `cluster`: as configured, with the newest token. False: the client stays with its server,
+  // because it was redirected too often in a row, or because a credential would go over the network
+  // as plain text.
   bool Follow(const ClientOptions& cluster, std::string_view address);
-  // The server that is asked is one of the user's, and names one that was lost just now: it may not
-  // know of the loss for ever. True: the next one of the user's is asked instead. False: all of
-  // them have named it, or it is another one; Follow() it.
+  // The asked server is one of the user's, and names a server that was lost just now: it may not
+  // know of the loss yet, or never learn of it. True: the next one of the user's servers is asked
+  // instead. False: all of them have named the lost server, or the named one is another; Follow()
+  // it.
   bool PassBy(const ClientOptions& cluster, std::string_view address);
   // The server has taken the call: the answers in a row are over, and so are failures.
   void OnAnswer();
-  // The server is away, or hangs. After one that was named the user's are asked, any of which knows
-  // the file's server; after one of the user's the next one.
+  // The server is away, or hangs. If it was named by another, the user's servers are asked, since
+  // each knows the file's server. If it was one of the user's, the next one is asked.
   void OnLost(const ClientOptions& cluster);
-  // As OnLost(), and it is of a cluster: no server has the file just now, and one will.
+  // As OnLost(), for an answer that no server of the cluster has the file just now. One will have
+  // it soon.
   void OnNobodyServes(const ClientOptions& cluster);
-  // It refuses the caller, or knows no such file: it may be of another cluster, or be set up badly.
-  // The next one of the user's is asked, as after a loss. False: each of them has refused the
-  // caller, or was lost after one that refuses it. What was away before that tells nothing: it may
-  // have been the network.
+  // The server refuses the caller, or knows no such file: it may belong to another cluster, or be
+  // set up badly. The next one of the user's servers is asked, as after a loss. False: each of them
+  // has refused the caller, or was lost after a refusal. A loss before the first refusal does not
+  // count, since the network may have been the cause.
   bool OnRefused(const ClientOptions& cluster);
-  // Each of the user's servers has refused the caller since one of them had an answer, and is not
-  // away since.
+  // True: since the last answer each of the user's servers has refused the caller, and none was
+  // lost after its refusal.
   bool HaveAllRefused(const ClientOptions& cluster) const;
-  // The caller comes with another credential: no refusal counts that was of the one before.
+  // The caller has another credential now: refusals of the former one no longer count.
   void ForgetRefusals() {
     refused_.clear();
     away_.clear();
   }
 
-  // To another one of the user's servers than the one that is asked, round and round with `turn`.
-  // Nullopt: there is none.
+  // A route to another one of the user's servers than the asked one, round-robin by `turn`.
+  // Nullopt: there is no other.
   std::optional<ServerRoute> Another(const ClientOptions& cluster, size_t turn) const;
   // The user has named several servers, or one that has named another one.
   bool IsOfCluster(const ClientOptions& cluster) const {
@@ -75,8 +77,8 @@ class ServerRoute {
   bool is_redirected_out() const { return redirects_ == kRedirectsMax; }
   // Some of the user's servers were not asked since the last answer.
   bool HasUntried(const ClientOptions& cluster) const { return lost_ < cluster.others.size(); }
-  // The options of the one server that is asked. A credential that has come since, and may not go
-  // to one that was named, goes to the user's.
+  // The options of the one server to ask. If a newer credential may not go to a named server, these
+  // are the options of the user's own server.
   ClientOptions Apply(ClientOptions cluster) const;
 
  private:
@@ -90,13 +92,13 @@ class ServerRoute {
   std::string named_;           // the first one that one of the user's servers has named
   std::string lost_named_;      // the same, of those that led to a loss
   size_t passed_ = 0;           // of the user's servers, which have named it again
-  // Those of the user's that have refused the caller last, and those that were lost last, both
-  // since an answer, a new credential, and the first refusal.
+  // The user's servers whose last result was a refusal, and those whose last result was a loss.
+  // Both count from the last answer or new credential on, losses only from the first refusal on.
   std::set<size_t> refused_;
   std::set<size_t> away_;
 };
 
-// What a client knows of its clusters from earlier calls. Not thread-safe.
+// Remembers from earlier calls which servers of its clusters own which cells. Not thread-safe.
 class OwnerCache {
  public:
   // Where a call for the file begins.
@@ -111,8 +113,8 @@ class OwnerCache {
     std::string lost;                           // the last server that has not answered
   };
   static constexpr size_t kClustersMax = 64;
-  // What a server says over plain text, or to another caller, is not for callers that have a CA or
-  // a credential.
+  // The key keeps callers apart: a caller with a CA or a credential does not use answers that came
+  // over plain text, or to another caller.
   static std::string KeyOf(const ClientOptions& cluster);
 
   std::map<std::string, Cluster> clusters_;
@@ -121,9 +123,9 @@ class OwnerCache {
 // The servers that one call goes to, one after the other, until one answers. Not thread-safe.
 class ServerWalk {
  public:
-  // For the first attempt of one of several servers to connect; see Limit().
+  // The time for the first attempt to connect to one of several servers; see Limit().
   static constexpr absl::Duration kConnectMax = absl::Seconds(1);
-  // The same, without an answer of a server that is connected.
+  // The time for the first attempt at a connected server that does not answer.
   static constexpr absl::Duration kHungAfter = absl::Seconds(5);
   // The least share of the time that is left, while there is so much.
   static constexpr absl::Duration kShareMin = absl::Milliseconds(100);
@@ -138,31 +140,31 @@ class ServerWalk {
   bool has_others() const {
     return was_redirected_ || !cluster_.others.empty() || !route_.is_configured();
   }
-  // How long Server() may take, of the time that is left: `first`, and twice as long after each
-  // time that it was lost, so that a slow server is reached in the end. Servers that were not asked
-  // yet keep their share. All that is left: there is no other server, or too little time for a
-  // longer attempt after this one. Zero: it is over.
+  // The time that Server() may take: `first`, doubled each time that this server was lost, so that
+  // a slow server is reached in the end. Servers that were not asked yet keep their share of the
+  // time. Returns all remaining time if there is no other server, or too little time for a longer
+  // attempt after this one. Zero: the walk is over.
   absl::Duration Limit(absl::Duration first, absl::Time now) const;
-  // Where all servers were asked, and nobody listens at any, there is only time until then.
+  // If all servers were asked, and nothing listens at any of them, the walk ends at `time`.
   void SetRefusedUntil(absl::Time time) { refused_until_ = time; }
   // Data came meanwhile, so there is more time.
   void Extend(absl::Time deadline) { deadline_ = std::max(deadline_, deadline); }
 
-  // The server has ended the call with `status`. Server() is asked after the pause that this
-  // returns; it is over without one, with error(). kUnavailable, kDeadlineExceeded: no answer.
+  // The server has ended the call with `status`. Returns the pause before Server() is asked next.
+  // Unset: the walk is over, with error(). kUnavailable and kDeadlineExceeded count as no answer.
   std::optional<absl::Duration> Next(const absl::Status& status, absl::Time now);
-  // OK, or an answer as it came. kUnavailable names all servers that gave none, or that send
-  // their callers in a circle.
+  // OK, or the answer as it came. kUnavailable names all servers that gave no answer, or that
+  // redirect in a circle.
   const absl::Status& error() const { return error_; }
 
  private:
   std::optional<absl::Duration> End(absl::Status error);
   std::optional<absl::Duration> FollowTo(const std::string& address, const absl::Status& status,
                                          absl::Time now);
-  // How many of the user's servers were not asked yet, but Server().
+  // How many of the user's servers, besides Server(), were not asked yet.
   size_t CountUntried() const;
   bool AreAllRefused() const;
-  // Before Server() is asked: a while where it was asked in this round.
+  // The pause before Server() is asked: above 0 if it was asked in this round already.
   absl::Duration PauseOfRound();
   absl::Status NobodyAnswers() const;
   absl::Status GoesInACircle() const;

@@ -25,7 +25,7 @@ constexpr uint64_t kBlock = kSharedBlockBytes;
 constexpr int kSealsWanted = F_SEAL_SHRINK | F_SEAL_GROW;
 // For blocks that the agent fetches; then the reader goes on without it.
 constexpr absl::Duration kFillWait = absl::Seconds(2);
-// So often at least the agent is told that the cut is still read.
+// The longest time between two signs to the agent that this cut is still being read.
 constexpr absl::Duration kSignOfLife = absl::Minutes(1);
 // Others may have begun to read the file by then.
 constexpr absl::Duration kAloneFor = absl::Seconds(10);
@@ -193,7 +193,8 @@ bool SharedBlocks::Want(uint64_t first, uint64_t end) {
   return filled.result == SharedFilled::kFilled;
 }
 
-// Half of what was asked for ahead is left: then the agent gets the next part meanwhile.
+// Asks for the next blocks when half of those asked for ahead are left, so that the agent fetches
+// them meanwhile.
 void SharedBlocks::AskAhead(uint64_t offset, uint64_t length) {
   const uint64_t end = offset + length, end_block = (end + kBlock - 1) / kBlock;
   const bool goes_on = offset == run_end_;

@@ -12,7 +12,7 @@ namespace h5mirror::rpc {
 inline constexpr uint64_t kSharedBlockBytes = 64 << 10;
 // A block lies in one of the slots of its set: set `block % set_count`.
 inline constexpr uint64_t kSharedWays = 8;
-// A message asks for so many blocks at most: 4 MiB.
+// The most blocks that one message asks for: 4 MiB.
 inline constexpr uint32_t kSharedWantMax = 64;
 
 // The table's memory: this header, and then an entry for each slot, set by set. The other memory

@@ -9,9 +9,10 @@
 
 namespace h5mirror::rpc {
 
-// Of the limit of a caller that asks too often, in messages of kResourceExhausted.
+// The text by which a kResourceExhausted is known as a limit on calls a second.
 inline constexpr std::string_view kCallsASecond = "calls a second";
-// The call was refused as its caller asks too often: nothing was done, and it may be made again.
+// True: the call was refused because its caller makes too many calls a second. Nothing was done,
+// and the call may be retried.
 bool IsTooOften(const absl::Status& status);
 
 // The codes are the same numbers; messages are cut at 4 KiB so that they fit a trailer.

@@ -1,5 +1,5 @@
-// Texts of a request. A string of proto3 is UTF-8: a server cannot even parse a request with
-// another one, and so could only answer that something is wrong.
+// Texts of a request. A string of proto3 must be UTF-8: a server cannot parse a request with any
+// other string, and its error could not name the field.
 #ifndef H5MIRROR_RPC_TEXTS_H_
 #define H5MIRROR_RPC_TEXTS_H_
 

@@ -147,7 +147,7 @@ bool AnswersInTls(const Peer& peer, absl::Duration timeout) {
   return got >= 2 && (answer[0] == 0x16 || answer[0] == 0x15) && answer[1] == 3;
 }
 
-// What servers answered, so that a program that tries again and again does not ask each time.
+// Remembers the servers' answers, so that a program with many retries does not probe each time.
 class Answers {
  public:
   static Answers& Get() {

@@ -1,5 +1,6 @@
 // Finds out whether TLS is the reason why a connection fails: only one side speaks it, or the
-// client refuses the server's certificate. gRPC's errors do not say so, or not in words for people.
+// client refuses the server's certificate. gRPC's errors do not tell this, or not in words that
+// people understand.
 #ifndef H5MIRROR_RPC_TLS_MISMATCH_H_
 #define H5MIRROR_RPC_TLS_MISMATCH_H_
 

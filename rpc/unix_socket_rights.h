@@ -1,5 +1,5 @@
-// Whether this process may connect to a server's Unix socket. gRPC would try it for as long as a
-// server may take to come back, and say "Permission denied" at the end.
+// Whether this process may connect to a server's Unix socket. gRPC itself would retry for as long
+// as a server may take to come back, and only then report "Permission denied".
 #ifndef H5MIRROR_RPC_UNIX_SOCKET_RIGHTS_H_
 #define H5MIRROR_RPC_UNIX_SOCKET_RIGHTS_H_
 

@@ -56,7 +56,7 @@ class Collector {
     return absl::OkStatus();
   }
 
-  // What did not come are zeros.
+  // Bytes that did not come are zeros.
   void Finish() { Feed(nullptr, end_ - at_); }
 
  private:
@@ -326,7 +326,7 @@ absl::Status VersionSource::Fetch(uint64_t offset, absl::Span<char> out, ReadKin
                       is_metadata ? Collector::Keeping::kAll : Collector::Keeping::kPartial, keep);
   const auto take = [&](uint64_t at, std::string_view data) { return collector.Take(at, data); };
   const auto take_ahead = [&](uint64_t at, std::string_view data) { return KeepAhead(at, data); };
-  // Of a file that the cache has room for, what lies between is likely to be wanted too.
+  // If the whole file fits into the cache, the bytes between are likely to be wanted too.
   const bool as_pages = size_bytes_ > AheadBudget();
   MetadataAhead ahead{ahead_from_, is_metadata ? NextAheadBytes() : 0, take_ahead, 0, as_pages};
   H5M_RETURN_IF_ERROR(reader_(begin, end - begin, take, is_metadata ? &ahead : nullptr));

@@ -45,7 +45,7 @@ using RangeReader = std::function<absl::Status(uint64_t offset, uint64_t length,
 // its checksum, and that the version is still `version`.
 RangeReader RangesOf(Client& client, std::string name, const v1::Version& version);
 
-// The checks of RangesOf(), for other readers of ReadVersion's answers.
+// The checks that RangesOf() makes, for other readers of ReadVersion's answers.
 // Errors: kDataLoss           the bytes were damaged on the way.
 //         kFailedPrecondition it is another version than `version`: the file was made again.
 absl::Status CheckAnswer(const v1::ReadVersionResponse& answer, const v1::Version& version);
@@ -139,14 +139,14 @@ class VersionSource {
   // Gets bytes for `out`, of which the cache has none. Returns how many at its beginning it has
   // got.
   absl::StatusOr<uint64_t> Obtain(uint64_t offset, absl::Span<char> out, ReadKind kind);
-  // The same, from the open call; 0: that has none of them.
+  // Takes bytes from the open call; 0: it has none of them.
   uint64_t TakeAhead(uint64_t offset, absl::Span<char> out);
   // Begins such a call, if `offset` goes on a run. False: it does not.
   bool StartAhead(uint64_t offset);
   void StopAhead();
   absl::Status Fetch(uint64_t offset, absl::Span<char> out, ReadKind kind);
   absl::Status FetchExactly(uint64_t offset, absl::Span<char> out);
-  // What comes with a read here and there: the same blocks, or more.
+  // The blocks to fetch for a scattered read: `wanted`, or more.
   BlockRange AroundOf(BlockRange wanted);
   // The bytes, with others that come ahead.
   absl::Status FetchAround(BlockRange around, BlockRange wanted, uint64_t offset,

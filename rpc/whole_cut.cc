@@ -11,8 +11,8 @@
 namespace h5mirror::rpc {
 namespace {
 
-// Versions of the first member that are looked at. The cuts behind the newest whole one are those
-// that a member lacks, as its server or its link was slower: few, or nothing helps.
+// The most versions of the first member to look at. Usually few cuts are newer than the newest
+// whole one: those that a member with a slower server or link still lacks.
 constexpr int kVersionsMax = 1000;
 
 absl::StatusOr<v1::Version> FindOfGroup(const std::string& name, const v1::GroupCut& group,
@@ -73,7 +73,7 @@ absl::StatusOr<WholeCut> WholeCutOf(const std::string& first, const v1::Version&
 absl::StatusOr<WholeCut> NewestWholeCut(const std::string& first, v1::Version version,
                                         FindVersionCall find) {
   for (int looked_at = 0; looked_at < kVersionsMax; ++looked_at) {
-    // What is older than the cuts of this kind is of no known moment.
+    // This version and older ones belong to no cut of the group.
     if (FirstMember(first, version) != first) return NoneIsWhole(first);
     absl::StatusOr<WholeCut> cut = WholeCutOf(first, version, find);
     if (!absl::IsNotFound(cut.status())) return cut;

@@ -1,4 +1,4 @@
-// Finds the versions of the members of a family, split or multi file that are of one moment.
+// Finds versions of the members of a family, split or multi file that belong to the same moment.
 #ifndef H5MIRROR_RPC_WHOLE_CUT_H_
 #define H5MIRROR_RPC_WHOLE_CUT_H_
 
@@ -28,7 +28,7 @@ struct WholeCut {
 using FindVersionCall =
     absl::FunctionRef<absl::StatusOr<v1::Version>(const v1::FindVersionRequest&)>;
 
-// The name under the server's root of a member that the member `of` tells as `told`.
+// The name under the server's root of the member that member `of` refers to as `told`.
 std::string MemberName(const std::string& of, const std::string& told);
 
 // The name of the first member; `version` is one of `name`. Empty: it is of no group.

@@ -83,7 +83,7 @@ absl::Status AddTokens(const Config& config, std::string_view name,
   return absl::OkStatus();
 }
 
-// As a user of a Unix socket, and by munge.
+// Adds the caller as a user of a Unix socket, and as one of munge.
 absl::Status AddUser(const std::string& name, bool is_unix, bool is_munge,
                      std::vector<Principal>* callers) {
   absl::StatusOr<Principal> user = UserOfHost(name);
@@ -131,7 +131,7 @@ void ShowToken(const TokenEntry& token) {
 void ShowOwner(const store::FileOwner& owner) {
   std::string text = "nobody";
   if (!owner.owner.empty()) text = Printable(owner.owner);
-  if (!owner.is_there) text = "no such file yet: whoever makes it";
+  if (!owner.is_there) text = "no such file yet: the caller that makes it";
   std::cout << "  owner: " << text << "\n";
 }
 

@@ -242,8 +242,8 @@ void StopEarlyAfter(absl::Duration patience) {
   }).detach();
 }
 
-// A call that hangs in the archive can be broken off by nobody, and what waits for it neither.
-// Bounds the whole stop, up to the end of the process.
+// A call that hangs in the archive cannot be interrupted, and neither can its waiters. So this
+// bounds the whole stop, up to the end of the process.
 void BoundStop(const Config& config, absl::Duration grace) {
   if (config.HasArchive()) StopEarlyAfter(config.stop_timeout + grace);
 }

@@ -54,12 +54,12 @@ struct RestoreRootRequest {
   bool json = false;
 };
 
-// "May that user do that with that file?"
+// The question of `access check`: may this user do this with this file?
 struct AccessQuestion {
   std::string user;  // "anna", "unix:anna", "token:anna"
   std::string file;
   std::string right;  // empty: which rights there are
-  // Whose the file is, "unix:anna", "nobody"; empty: as the root has it.
+  // The file's owner, "unix:anna" or "nobody"; empty: the owner recorded in the root.
   std::string owner;
 };
 

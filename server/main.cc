@@ -74,7 +74,7 @@ ExitCode RemoveOneToken(const Flags& flags) {
   return ExitCode::kOk;
 }
 
-// Where the root may be, and whether Ceph's module is there. Asks no cluster.
+// Checks the root's place, and that Ceph's module is there if it is needed. Asks no cluster.
 absl::Status CheckRoot(const Config& config) {
   if (ceph::IsRootUrl(config.root.native())) return ceph::LoadModule().status();
   return CheckRootFencing(config);

@@ -128,7 +128,7 @@ std::optional<std::string> CellOfObject(std::string_view object) {
     cell += static_cast<char>(byte);
     i += 2;
   }
-  // Whatever else somebody has put there is no cell's.
+  // An object with another name belongs to no cell.
   if (!cluster::CheckCellDirectory(cell).ok()) return std::nullopt;
   if (StrCat(kCellParts, part) != PartOfCell(cell)) return std::nullopt;
   return cell;

@@ -28,10 +28,10 @@ absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenArchive(const Config& 
 // The archive of a server of a cluster: of no root itself, but of the cells that it serves, each of
 // which has a part of it. nullptr: there is none. Errors: as above.
 absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenClusterArchive(const Config& config);
-// The part of a cell, whose root is `root` in `root_env`; that must outlive it. What the cell
-// remembers goes with it from server to server. It changes nothing before it has a guard. Where
-// that cannot be read, or is none, the cell is to be served all the same: each call of the part
-// then fails with kFailedPrecondition. Errors: kInvalidArgument: too long a name, see
+// The part of a cell, whose root is `root` in `root_env`; that must outlive it. The cell's note of
+// its archive goes with it from server to server. The part changes nothing before it has a guard.
+// If the note cannot be read or is malformed, the cell is served all the same; then each call of
+// the part fails with kFailedPrecondition. Errors: kInvalidArgument: too long a name, see
 // CheckCellNames().
 absl::StatusOr<std::shared_ptr<archive::RootArchive>> OpenCellArchive(
     const archive::RootArchive& of_server, const std::string& cell, Env& root_env,

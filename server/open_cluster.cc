@@ -25,7 +25,7 @@ constexpr absl::Duration kCloseTimeout = absl::Seconds(10);
 // Takes a mount that is gone out of the server's record.
 void DropMount(Cluster& cluster, const std::string& session,
                const std::vector<std::string>& addresses, const std::atomic<bool>& is_fenced) {
-  // What was fenced stays in the record: a write that it had begun may still be on its way.
+  // A fenced mount stays in the record: a write of it may still be in flight.
   if (is_fenced) return;
   const absl::Status dropped = cluster.DropMount(session, addresses);
   if (!dropped.ok()) {

@@ -7,9 +7,10 @@
 
 namespace h5mirror::server {
 
-// Prints to standard output what came back, or would, and to standard error how far it is. kFailed:
-// a file could not be rebuilt, or the archive does not answer; the same command goes on. kNoRoot,
-// kRootReadOnly, kRootInUse: of the new root, which must be empty.
+// Prints the restored files, or with --dry-run those that would be, to standard output, and the
+// progress to standard error. kFailed: a file could not be rebuilt, or the archive does not answer;
+// the same command goes on. kNoRoot, kRootReadOnly, kRootInUse: of the new root, which must be
+// empty.
 ExitCode RestoreRoot(const RestoreRootRequest& request);
 
 }  // namespace h5mirror::server

@@ -30,7 +30,7 @@ class Agent {
   ~Agent();
   Agent(const Agent&) = delete;
 
-  // The one that readers mean by `target`, as gRPC has it. Errors: kFailedPrecondition none is.
+  // The server that readers name `target`, in gRPC's form. Errors: kFailedPrecondition none is.
   absl::StatusOr<Upstream*> FindServer(const std::string& target);
   // Whether a user of this host may read the file here. The agent's own user and root always may:
   // they can have its token. May wait for the server. Errors: as ReaderRights::Check().
@@ -40,7 +40,7 @@ class Agent {
   using FilePtr = std::shared_ptr<FollowedFile>;
   // Null: it is not followed.
   FilePtr Find(const Upstream& server, const std::string& name);
-  // Follows it from now on. Null: so many are already that one more would be too many.
+  // Follows it from now on. Null: the agent follows as many files as it may.
   FilePtr Follow(Upstream& server, const std::string& name);
 
   // Once a second: lets go of unused files, and follows again files that are to be published. Waits

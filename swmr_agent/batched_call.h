@@ -1,4 +1,4 @@
-// A question that many ask at once and whose answer is wanted as of now.
+// A question that many callers ask at once. Each needs an answer from after its own call began.
 #ifndef H5MIRROR_SWMR_AGENT_BATCHED_CALL_H_
 #define H5MIRROR_SWMR_AGENT_BATCHED_CALL_H_
 
@@ -17,7 +17,7 @@ namespace h5mirror::agent {
 template <typename Answer>
 class BatchedCall {
  public:
-  // `ask` is called by one thread at a time; which of the callers' is open.
+  // `ask` is called by one thread at a time. It may be the `ask` of any of the waiting callers.
   absl::StatusOr<Answer> Ask(absl::FunctionRef<absl::StatusOr<Answer>()> ask) {
     absl::MutexLock lock(&mutex_);
     const uint64_t wanted = begun_ + 1;

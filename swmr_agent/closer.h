@@ -1,4 +1,4 @@
-// Takes apart files that are not followed any more, on a thread other than the busy ones.
+// Destroys files that are no longer followed, on a thread of its own.
 #ifndef H5MIRROR_SWMR_AGENT_CLOSER_H_
 #define H5MIRROR_SWMR_AGENT_CLOSER_H_
 
@@ -19,7 +19,8 @@ class Closer {
   using FilePtr = std::shared_ptr<FollowedFile>;
 
   Closer();
-  // Waits until all are gone: as long as the slowest of them, for they are cancelled at once.
+  // Waits until all files are destroyed. They are cancelled at once, so this takes as long as the
+  // slowest.
   ~Closer();
   Closer(const Closer&) = delete;
 

@@ -34,7 +34,8 @@ struct Config {
   absl::Duration tick_len = absl::ZeroDuration();
   std::string log_level = "info";
   std::vector<rpc::ClientOptions> servers;  // at least one
-  // Where the newest cut of which files of the first server is kept; empty: nowhere.
+  // The directory for the newest cuts of published files of the first server; empty: nothing is
+  // published.
   std::filesystem::path publish_directory;
   std::vector<std::string> publish_files;
 };

@@ -93,7 +93,7 @@ void CutOpener::Run() {
   }
 }
 
-// What is opened may need a thread of its own.
+// Opening may start a thread, which can throw.
 absl::StatusOr<OpenedCut> CutOpener::OpenCut(const Task& task) const {
   try {
     return open_(task.user, task.question);

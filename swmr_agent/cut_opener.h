@@ -37,8 +37,9 @@ struct OpenReader {
   std::shared_ptr<const CutMemory> memory{};  // written by the thread that answers
 };
 
-// Has threads, which wait for servers: as many as opens have been under way at once, within bounds
-// for all, for a user, and for a user's opens at one server, which may hang. Thread-safe.
+// Has as many threads as opens have been in progress at once, because an open waits for its server.
+// Their number is bounded: in all, for a user, and for a user's opens at one server, which may
+// hang. Thread-safe.
 class CutOpener {
  public:
   // May wait for the server. An error: the reader is told to open the file through gRPC.
@@ -56,8 +57,8 @@ class CutOpener {
   ~CutOpener();
   CutOpener(const CutOpener&) = delete;
 
-  // Answers the question on the reader's connection. Where nothing is mapped, or the reader has
-  // gone, it hangs up then. It leaves the question of a reader that nobody else holds.
+  // Answers the question on the reader's connection. If nothing is mapped, or the reader has gone,
+  // it then hangs up. It drops the question of a reader that nobody else holds.
   void Take(std::shared_ptr<OpenReader> reader, uid_t user, rpc::CutMapQuestion question);
 
  private:

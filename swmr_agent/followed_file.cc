@@ -91,7 +91,7 @@ void FollowedFile::Run() {
       if (absl::IsNotFound(status) || absl::IsPermissionDenied(status) ||
           (absl::IsUnauthenticated(status) && !has_new_credential_)) {
         ended_ = status;
-        // Files that are to be published are asked for until they are there.
+        // Files to publish are retried until they exist.
         const auto level = before == 0 ? spdlog::level::debug : spdlog::level::info;
         spdlog::log(level, "{}: not followed any more: {}", name_, ToStd(status.message()));
         return;

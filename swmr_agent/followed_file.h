@@ -82,7 +82,7 @@ class FollowedFile {
   // Ends soon; the destructor waits for that.
   void Cancel();
 
-  // It ended, with this; OK: it goes on.
+  // The status with which the subscription ended; OK: it goes on.
   absl::Status ended();
   absl::Time last_use();
   // Cuts that are kept, and opens of them.
@@ -114,7 +114,7 @@ class FollowedFile {
   // The cuts of another file, which had the name before. The server is not told: a cut of this one
   // may have the same number.
   void DropOthers(const std::string& file_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the cut that the server told of has come, or one after it.
+  // True: the announced cut, or a later one, has come.
   bool HasCome(const Newest& newest) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes unused cuts out of `held_`; returns those that the server is to be told of.
   std::vector<int64_t> DropUnneeded() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

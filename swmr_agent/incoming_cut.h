@@ -1,4 +1,4 @@
-// The messages of a subscription, put together to cuts.
+// Assembles the messages of a subscription into cuts.
 #ifndef H5MIRROR_SWMR_AGENT_INCOMING_CUT_H_
 #define H5MIRROR_SWMR_AGENT_INCOMING_CUT_H_
 

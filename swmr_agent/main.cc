@@ -34,7 +34,7 @@ namespace {
 constexpr absl::Duration kSummaryEvery = absl::Minutes(1);
 // For answers that are being given. gRPC waits as long for connections that nobody uses: their
 // readers do not see that it wants to end. A call that is cut off is made again at the server.
-// What the agent may need beside its cache and a quarter of it: blocks under way, gRPC.
+// Memory beside the cache and a quarter of it: blocks in flight, gRPC.
 constexpr uint64_t kMemoryBeside = 300 << 20;
 constexpr absl::Duration kStopWait = absl::Seconds(1);
 
@@ -64,7 +64,7 @@ void StartLogging(const Config& config) {
   spdlog::set_default_logger(spdlog::default_logger()->clone("h5mirror-agent"));
   spdlog::set_level(spdlog::level::from_str(config.log_level));
   spdlog::flush_on(spdlog::level::info);
-  // What gRPC calls an error is mostly a connection that broke.
+  // Most "errors" of gRPC are broken connections.
   if (getenv("GRPC_VERBOSITY") == nullptr) {
     gpr_set_log_function([](gpr_log_func_args* message) {
       if (message->severity == GPR_LOG_SEVERITY_ERROR) spdlog::debug("grpc: {}", message->message);
@@ -116,7 +116,9 @@ ExitCode Run(const Config& config) {
                           const auto& question) { return FindSharedBlocks(agent, user, question); },
        .open = [&agent](uid_t user,
                         const auto& question) { return OpenCut(agent, user, question); }});
-  if (!maps.ok()) spdlog::warn("readers map nothing: {}", ToStd(maps.status().message()));
+  if (!maps.ok())
+    spdlog::warn("readers cannot map memory, and read through gRPC: {}",
+                 ToStd(maps.status().message()));
   spdlog::info("h5mirror-agent {} serves {} for{}", kVersion, config.socket.string(), servers);
   sd_notify(0, "READY=1");
   ServeUntilSignal(agent);

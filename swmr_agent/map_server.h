@@ -24,8 +24,8 @@
 namespace h5mirror::agent {
 
 // A plain socket beside gRPC's, since descriptors go with it. A connection is one map, and stays
-// until its reader has let go of it: so long the memory counts as ours. Has one thread, which never
-// waits for a reader, and those of a BlockFiller and a CutOpener.
+// open until its reader has released it. Until then the memory counts as the agent's. Has one
+// thread, which never waits for a reader, and those of a BlockFiller and a CutOpener.
 class MapServer {
  public:
   using MemoryPtr = std::shared_ptr<const CutMemory>;
@@ -43,7 +43,7 @@ class MapServer {
     CutOpener::Open open;
   };
 
-  // So long after its last reader a window is kept for the next one, unless memory is short.
+  // A window is kept this long after its last reader for the next one, unless memory is short.
   static constexpr absl::Duration kUnusedMax = absl::Seconds(10);
 
   // kUnavailable names `path`, and why.

@@ -23,8 +23,8 @@ namespace h5mirror::agent {
 // reader that is slow would see its open file change.) Has one thread. Thread-safe.
 class PublishedFile final : public CutListener {
  public:
-  // As DIRECTORY/name; directories that the name has are made. Others may write DIRECTORY: what
-  // they put there is replaced and never followed, read or written.
+  // As DIRECTORY/name; directories that the name has are made. Other users may write to DIRECTORY.
+  // Their files there are replaced, and never followed, read or written.
   PublishedFile(const std::filesystem::path& directory, const std::string& name);
   ~PublishedFile() override { Stop(); }
   PublishedFile(const PublishedFile&) = delete;

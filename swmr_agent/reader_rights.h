@@ -35,7 +35,7 @@ class ReaderRights {
   // How long a yes counts, and a no. A server that has no tables is asked again after kKeep, too.
   static constexpr absl::Duration kKeep = absl::Seconds(10);
   static constexpr absl::Duration kKeepNo = absl::Seconds(2);
-  // While the server gives no answer, its last yes counts for so long.
+  // While the server gives no answer, its last yes counts for this long.
   static constexpr absl::Duration kOutageMax = absl::Minutes(5);
   // A thread waits so long for another one's question.
   static constexpr absl::Duration kWait = absl::Milliseconds(1500);
@@ -84,7 +84,7 @@ class ReaderRights {
                     const absl::StatusOr<v1::CheckReaderResponse>& answer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void NoteOpen(const Upstream& server, bool has_tables) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Why the server does not let the agent ask; logged once a minute.
+  // The error for users, if the server does not let the agent ask; logged once a minute.
   absl::Status MayNotAsk(const absl::Status& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Clock& clock_;

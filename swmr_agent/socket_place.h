@@ -1,4 +1,4 @@
-// Where a socket is to stand, with nobody coming in before its permissions are right.
+// Puts a socket in place so that nobody can connect before its permissions are right.
 #ifndef H5MIRROR_SWMR_AGENT_SOCKET_PLACE_H_
 #define H5MIRROR_SWMR_AGENT_SOCKET_PLACE_H_
 

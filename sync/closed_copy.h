@@ -1,6 +1,6 @@
-// The superblock of a version that was cut while a writer had the file open, as it is handed out:
-// HDF5 would refuse a copy with a writer's flags, and cut it off where an SWMR writer's superblock
-// says that it ends.
+// Closes the superblock of a version that was cut while a writer had the file open. HDF5 would
+// refuse a copy with a writer's flags. It would also cut a copy off at the end of file in an SWMR
+// writer's superblock, which is too small.
 #ifndef H5MIRROR_SYNC_CLOSED_COPY_H_
 #define H5MIRROR_SYNC_CLOSED_COPY_H_
 
@@ -21,14 +21,15 @@ struct SuperblockPatch {
   std::string bytes;
 
   Extent extent() const { return {offset, bytes.size()}; }
-  // Over those of the bytes at `data_offset` that it is for.
+  // Overwrites the part of `data` that the patch covers. `data` lies at `data_offset` of the file.
   void Apply(uint64_t data_offset, std::string* data) const;
 };
 
 // `length` bytes at `offset`, which lie in the file.
 using ReadRange = absl::FunctionRef<absl::StatusOr<std::string>(uint64_t offset, size_t length)>;
 
-// Of a file of `size_bytes`. Unset: it is right as it is, or not HDF5.
+// Finds the patch for a file of `size_bytes`. Unset: the superblock is right as it is, or the file
+// is not HDF5.
 absl::StatusOr<std::optional<SuperblockPatch>> FindSuperblockPatch(uint64_t size_bytes,
                                                                    ReadRange read);
 
@@ -36,7 +37,7 @@ absl::StatusOr<std::optional<SuperblockPatch>> FindSuperblockPatch(uint64_t size
 absl::StatusOr<std::optional<SuperblockPatch>> FindSuperblockPatchOf(int fd, uint64_t size_bytes,
                                                                      const std::string& path);
 
-// The same of the copy `fd`, which is patched.
+// The same for the copy `fd`, and writes the patch into it.
 absl::StatusOr<std::optional<SuperblockPatch>> CloseCopy(int fd, uint64_t size_bytes,
                                                          const std::string& path);
 

@@ -16,8 +16,9 @@
 namespace h5mirror::tools {
 namespace {
 
-// An SWMR writer holds no lock. The kernel grants a lease only on what nobody else has open. If
-// another program opens it just then, the kernel sends SIGURG: SIGIO would end this process.
+// An SWMR writer holds no lock. But the kernel grants a lease only if nobody else has the file
+// open. If another program opens it in that moment, the kernel sends a signal: SIGURG, because the
+// default SIGIO would end this process.
 bool IsOpenElsewhere(int fd) {
   fcntl(fd, F_SETSIG, SIGURG);
   const bool granted = fcntl(fd, F_SETLEASE, F_WRLCK) == 0;

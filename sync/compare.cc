@@ -74,7 +74,7 @@ absl::Status Comparison::CompareBatch(absl::Span<const Extent> ranges,
       .status();
 }
 
-// What the local file has beyond the version's end.
+// Compares the part of the local file beyond the version's end.
 absl::Status Comparison::ScanTail(Sink sink) {
   std::vector<Extent> differing;
   const uint64_t end = local_.size_bytes();

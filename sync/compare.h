@@ -39,8 +39,8 @@ class Comparison {
   // Then: looks closer at those that differ.
   absl::Status Fine(Sink sink);
 
-  // Where the first difference is, for people: does Fine(), of a comparison that is not equal().
-  // The end of the shorter side where the longer one goes on with zeros.
+  // The offset of the first difference, for messages. Runs Fine(); call it only if not equal(). If
+  // the longer side only goes on with zeros, it is the end of the shorter side.
   absl::StatusOr<uint64_t> FindFirst();
 
   // After Coarse(): byte for byte the same.
@@ -64,7 +64,8 @@ class Comparison {
   LocalBlocks& local_;
   Progress& progress_;
   v1::Version version_;
-  // What may differ within the version, in large blocks; more of the file where there are many.
+  // The large blocks of the version that may differ. If there are very many, it covers more of the
+  // file.
   ExtentSet suspects_;
   uint64_t differing_bytes_ = 0;
   std::optional<uint64_t> last_differing_;  // the last block found

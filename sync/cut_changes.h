@@ -51,8 +51,8 @@ class CutComparer {
     CutChanges changes;
   };
   // Goes on to the newest cut, which is `cut` or a newer one, and tells what is different since the
-  // cut of the call before. Bounded in time and in what it asks the server for; what that leaves
-  // out the note says. Errors: those of FollowFile; then the next call begins anew.
+  // cut of the call before. Bounded in time and in bytes from the server; the note tells what is
+  // left out. Errors: those of FollowFile; then the next call begins anew.
   virtual absl::StatusOr<Step> GoOn(int64_t cut) = 0;
 };
 

@@ -1,4 +1,4 @@
-// Bytes of a version, from the server to wherever they are wanted.
+// Fetches bytes of a version from the server into a sink, memory or a file.
 #ifndef H5MIRROR_SYNC_DOWNLOAD_H_
 #define H5MIRROR_SYNC_DOWNLOAD_H_
 
@@ -33,13 +33,13 @@ absl::Status DownloadRange(rpc::Client& client, const std::string& name, int64_t
 absl::StatusOr<std::string> DownloadBytes(rpc::Client& client, const std::string& name,
                                           int64_t version, Extent range, Progress& progress);
 
-// The same for many ranges, which rise and are apart. `sink` also gets what is zeros.
+// The same for many ranges, which rise and are apart. `sink` also gets zeros.
 absl::Status DownloadRanges(rpc::Client& client, const std::string& name, int64_t version,
                             absl::Span<const Extent> ranges, Progress& progress, PieceSink sink);
 
 // Fills the empty file `fd` (`path` for messages), with holes where the version has zeros
-// that are not sent. Not synced. Where the server's files are on this machine and the caller may
-// read them, what the head holds comes from there (sync/head_copy.h).
+// that are not sent. Not synced. If the server's files are on this machine and the caller may read
+// them, the head's bytes are copied from there (sync/head_copy.h).
 absl::StatusOr<v1::Version> DownloadToFile(rpc::Client& client, const std::string& name,
                                            int64_t version, Progress& progress, int fd,
                                            const std::string& path);

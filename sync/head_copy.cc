@@ -137,7 +137,7 @@ class HeadCopy {
   absl::Status CopyWindow(Extent window) {
     H5M_RETURN_IF_ERROR(CopyHead(window));
     H5M_ASSIGN_OR_RETURN(const Differences found, FindDifferences(window));
-    // Of an old version of a file that is written all over, next to nothing is in the head.
+    // If a file is rewritten all the time, its head has almost nothing of an old version.
     head_is_worth_it_ = found.missing.byte_count() <= window.length / 2;
     if (!head_is_worth_it_) return Fetch(window);
     for (const Extent& range : found.zeros.ToVector()) H5M_RETURN_IF_ERROR(Clear(range));
@@ -265,7 +265,7 @@ class HeadCopy {
   const bool is_clone_;
   std::string buffer_;
   bool head_is_worth_it_ = true;
-  // Of the pages of the window, as they are in the copy; none: it is a hole.
+  // Checksums of the window's pages in the copy; empty: the window is a hole.
   std::vector<uint32_t> crcs_;
 };
 

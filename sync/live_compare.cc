@@ -120,7 +120,7 @@ absl::Status LiveComparison::ComparePending() {
   H5M_ASSIGN_OR_RETURN(LocalBlocks now, open_blocks_());
   if (rounds_ > 1) CompareSizes(size_before_bytes_, now.size_bytes());
   std::vector<Seen> left;
-  // What lies beyond the version is a matter of the sizes.
+  // Blocks beyond the version are left to CompareSizes().
   const auto end = std::partition_point(pending_.begin(), pending_.end(),
                                         [size](const Seen& block) { return block.offset < size; });
   for (auto next = pending_.begin(); next != end;) {

@@ -47,7 +47,7 @@ class LiveComparison {
 
   // Of the last round.
   const v1::Version& version() const { return version_; }
-  // Of whole 4 KiB blocks, but for what one side has beyond the other's end.
+  // Whole 4 KiB blocks, except for bytes that one side has beyond the other's end.
   const ExtentSet& differing() const { return differing_; }
   // Of blocks that were written all the time, or too many to look at.
   uint64_t busy_bytes() const { return busy_.byte_count(); }
@@ -55,7 +55,7 @@ class LiveComparison {
   uint64_t digest_bytes() const { return digest_bytes_; }
 
  private:
-  // What a block of the local file was at some time.
+  // A block of the local file as it was at some time.
   struct Seen {
     uint64_t offset = 0;
     uint64_t length = 0;

@@ -64,8 +64,8 @@ absl::Status Walk(const fs::path& directory, Content content, FilesToPush& found
   return absl::OkStatus();
 }
 
-// What the driver calls a file whose path has become another one, where its name follows the path:
-// below a root, or behind a host's name.
+// The driver's name for a file after a change of its path, if the name follows the path: below a
+// root, or behind a host's name.
 std::optional<std::string> NameAfterRename(const std::string& name, const std::string& old_path,
                                            const std::string& path) {
   const std::string below_root = StrCat("/", name);
@@ -203,7 +203,7 @@ absl::Status CheckContent(const LocalFile& file, const std::optional<LocalRecord
                           Content content) {
   if (content == Content::kAny) return absl::OkStatus();
   const std::string path = file.path().string();
-  // Such a file may open and still be torn: what was in its writer's memory is missing.
+  // Such a file may open and still be torn: it lacks the data from its writer's memory.
   if (record.has_value() && record->state == RecordState::kOpen) {
     return absl::FailedPreconditionError(
         StrCat(path, ": its writer ended without a close, so it may be torn: h5mirror recover ",

@@ -29,8 +29,8 @@ enum class PushAction {
 absl::StatusOr<std::string> MirrorName(const Context& context, const std::string& name,
                                        const std::string& root, const FileArg& arg);
 
-// Whether the bytes of a file are those of a moment: h5edit was killed, or is at work, where a
-// journal lies beside it. kFailedPrecondition: what to do.
+// OK: no edit of the file is unfinished. A journal beside it means that h5edit is at work, or was
+// killed. kFailedPrecondition tells the way out.
 absl::Status CheckNoEdit(const LocalFile& file);
 
 // The server's state of a file; nullopt: it has no such file.
@@ -57,7 +57,7 @@ absl::Status CheckNotRenamed(rpc::Client& client, const std::string& name, const
 bool IsLevel(const std::string& name, const LocalFile& file,
              const std::optional<LocalRecord>& record, const v1::FileStatus& server);
 
-// May the server's file be replaced by one that nothing connects with it?
+// Whether the server's file may be replaced by a local file without any known relation to it.
 enum class ForeignFile { kRefuse, kReplace };
 
 // Decides by the record, the local file and the server's state (unset: no such file).
@@ -67,7 +67,7 @@ absl::StatusOr<PushAction> DecidePush(const std::string& name, const LocalFile& 
                                       const std::optional<v1::FileStatus>& server,
                                       ForeignFile foreign);
 
-// Does the content allow it to become a head?
+// Which content may become a head.
 enum class Content { kHdf5Only, kAny };
 
 // kFailedPrecondition: not HDF5, or HDF5 that was not closed cleanly, as far as its superblock

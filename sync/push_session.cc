@@ -129,7 +129,7 @@ absl::Status PushSession::Flush() {
 
 absl::StatusOr<PushResult> PushSession::Commit() {
   H5M_RETURN_IF_ERROR(Flush());
-  // What a writer without HDF5's locks may have done shows here.
+  // Finds changes of a writer that does not use HDF5's locks.
   H5M_RETURN_IF_ERROR(file_.CheckUnchanged());
   H5M_RETURN_IF_ERROR(WriteBehind());
   H5M_RETURN_IF_ERROR(SendBarrier());

@@ -28,13 +28,14 @@ struct PushRequest {
   std::string server;                // for the record, as the user would configure it
   std::string tag;                   // of the record: RecordPlace::tag
   Bytes16 file_id{};                 // the server's, or all zero where it has no such file
-  // Or INTENT_REPLACE, INTENT_RESYNC; or INTENT_RESUME: what a dirty map says that is a session's.
+  // Or INTENT_REPLACE, INTENT_RESYNC; or INTENT_RESUME: the rest of a session, by a dirty map.
   v1::Intent intent = v1::INTENT_UPLOAD;
   int64_t base_cut = 0;         // INTENT_RESYNC, INTENT_RESUME
   int64_t base_cut_newest = 0;  // INTENT_RESUME: DirtyMap::cut_newest
   Bytes16 predecessor{};        // INTENT_RESUME: DirtyMap::session_id
   std::string comment;
-  // Not empty: the record says kDiverged and this, as the server is not to stay like this.
+  // Not empty: the record gets kDiverged with this text, because the server's new state is only
+  // temporary.
   std::string diverged_detail;
 };
 
@@ -70,7 +71,7 @@ class PushSession {
 
  private:
   absl::Status CheckRelation();
-  // The server's file becomes the local one by what is sent, in the same generation.
+  // True: only the difference is sent, and the server's file stays in its generation.
   bool sends_difference() const {
     return request_.intent == v1::INTENT_RESYNC || request_.intent == v1::INTENT_RESUME;
   }

@@ -80,7 +80,7 @@ class Resyncer {
   RecordPlace place() const { return {file_.path(), request_.mirror.tag}; }
 
   bool IsLevelNow() {
-    // A record of another address says nothing of what this server has at that cut.
+    // The cut in a record of another address means nothing on this server.
     if (!IsLevel(outcome_.name, file_, record_, server_) ||
         !IsSameServer(record_->server, outcome_.server) ||
         RightVersionOf(server_.newest_version()) != 0) {
@@ -91,7 +91,7 @@ class Resyncer {
     return true;
   }
 
-  // What is to be changed of the local file, if it is what the server has.
+  // Finds the patch of the local file's superblock, for the case that the file equals the server's.
   absl::Status FindPatch() {
     if (request_.from != Side::kRemote) return absl::OkStatus();
     H5M_ASSIGN_OR_RETURN(
@@ -167,7 +167,8 @@ class Resyncer {
         StrCat(outcome_.name, " was written on the server meanwhile; try again"));
   }
 
-  // The record says that nobody but this file's writers wrote, and what the server lacks is here.
+  // True: by the record only this file's writers wrote, and the local file has the bytes that the
+  // server lacks.
   bool LocalIsNewest() const {
     if (!record_ || record_->name != outcome_.name || record_->state != RecordState::kBehind ||
         !IsSameServer(record_->server, outcome_.server) || record_->stat != file_.stat() ||
@@ -193,10 +194,10 @@ class Resyncer {
                ", and it is not certain which is right: h5mirror ", ServerFlag(),
                "resync --from local ", local, " makes the server's like the local one, h5mirror ",
                ServerFlag(), "resync --from remote ", local,
-               " the local one like the server's; what loses stays a version"));
+               " the local one like the server's; the losing side stays a version"));
   }
 
-  // Which of several mirrors a command is for.
+  // The flag that names the mirror in a command, if there are several.
   std::string ServerFlag() const {
     return request_.mirror.tag.empty() ? "" : StrCat("--server ", outcome_.server, " ");
   }
@@ -237,8 +238,8 @@ class Resyncer {
     return absl::OkStatus();
   }
 
-  // Of the version that a resync makes, `otherwise` where the user says nothing. A push says no
-  // more than the user.
+  // The comment of the version that a resync makes: the user's, else `otherwise`. A push only takes
+  // the user's.
   std::string Comment(std::string_view otherwise) const {
     if (request_.verb != "resync") return request_.comment;
     return request_.comment.empty() ? std::string(otherwise) : StrCat("resync: ", request_.comment);
@@ -291,15 +292,15 @@ class Resyncer {
 
   // ---- --from remote ----
 
-  // Names the file and the version that is to come back, so that a run that was cut short after it
-  // is known by it, however many there were.
+  // Names the file and the version to go back to. A later run recognizes by it that an earlier one
+  // was interrupted.
   std::string LocalSideComment(int64_t right) const {
     return StrCat("local side of ", here_.host(), ":", here_.path(), ", not kept: version ", right,
                   " comes back");
   }
 
-  // Where `newest` is this file's local side, and the way back was not done: the version to go back
-  // to. Else 0.
+  // The version to go back to, if `newest` is the saved local side of this file and the way back
+  // was not finished. Else 0.
   int64_t RightVersionOf(const v1::Version& newest) const {
     if (request_.from != Side::kRemote) return 0;
     const std::string mark = ", not kept: version ";
@@ -314,7 +315,7 @@ class Resyncer {
     return known ? right : 0;
   }
 
-  // What the server's file is to be.
+  // Finds the version that the server's file must become.
   absl::StatusOr<v1::Version> FindRight() {
     const int64_t number = RightVersionOf(base_.version);
     if (number == 0) return base_.version;

@@ -1,5 +1,5 @@
-// Makes a local file and its mirror the same again by sending only what differs, and keeps what
-// loses as a version.
+// Makes a local file and its mirror equal again. Sends only the differences, and keeps the losing
+// side as a version.
 #ifndef H5MIRROR_SYNC_RESYNC_H_
 #define H5MIRROR_SYNC_RESYNC_H_
 
@@ -54,8 +54,8 @@ struct ResyncOutcome {
   bool superblock_closed = false;
 };
 
-// Undecided, it is only done where it is certain which side is right: the record says that nobody
-// else wrote since, or both are the same.
+// With kUndecided it only acts if it is certain which side is right: by the record nobody else
+// wrote since, or both sides are equal.
 //
 // Errors: kFailedPrecondition  it is not certain, and the message names both states and how to
 //                              decide; a program has the file open, or holds its lease; the local
@@ -68,7 +68,7 @@ absl::StatusOr<ResyncOutcome> Resync(Context& context, const ResyncRequest& requ
 // For a local file that equals the server's newest version but for the superblock of a closed file
 // (sync/closed_record.h). Sends that superblock, so that the server's head is a file that opens.
 // Where that is not possible, as without the right to write, a note says so. The next program that
-// changes the file then sends it. Of `request` the record is read anew, and `from` does not matter.
+// changes the file then sends it. Reads the record anew instead of `request`'s, and ignores `from`.
 std::optional<ResyncOutcome> SendClosedSuperblock(Context& context, ResyncRequest request);
 
 }  // namespace h5mirror::tools

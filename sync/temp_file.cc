@@ -19,7 +19,7 @@
 namespace h5mirror::tools {
 namespace {
 
-// What the signal handler removes; empty: nothing.
+// The path that the signal handler removes; empty: none.
 char path_at_exit[4096];
 
 void RemoveAndDie(int signal_number) {

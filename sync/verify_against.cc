@@ -129,7 +129,7 @@ class Checker {
     return answer.version();
   }
 
-  // Rising, but for what a version ends within: adjacent ones are merged.
+  // Extents rise, except those around the version's end. Adjacent ones are merged.
   void List(Extent extent) {
     std::vector<Extent>& listed = result_.differing;
     if (!listed.empty() && listed.back().end() == extent.offset) {

@@ -1,4 +1,4 @@
-// Is a local file, closed or being written, the same as its mirror? By digests only.
+// Compares a local file, closed or being written, with its mirror. Only digests cross the network.
 #ifndef H5MIRROR_SYNC_VERIFY_AGAINST_H_
 #define H5MIRROR_SYNC_VERIFY_AGAINST_H_
 
@@ -42,8 +42,8 @@ struct CheckResult {
   std::string not_recorded;
 };
 
-// Takes no lock on the file, so that it keeps out no program that wants to write. It looks at times
-// instead, and compares once more where the file changed.
+// Takes no lock on the file, so it never keeps a writer out. Instead it compares the file's times,
+// and starts again if the file changed.
 //
 // Errors: kNotFound  no such file.
 //         kAborted   it kept changing without a mirrored writer, or programs kept opening and

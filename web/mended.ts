@@ -1,7 +1,7 @@
 import type { Plugin } from 'vite';
 
-// What axe, a phone and a keyboard find in h5web 17, what it does not tell, and what stands there instead. A build fails where
-// h5web has changed.
+// Defects of h5web 17 that axe, a phone or a keyboard show, and events that it lacks, each with the
+// text that replaces h5web's. A build fails where h5web has changed.
 const MENDS: readonly { file: string; old: string; mended: string }[] = [
   {
     // A tab is selected; only a radio button is checked.
@@ -27,7 +27,8 @@ const MENDS: readonly { file: string; old: string; mended: string }[] = [
     old: '"data-fullscreen-root": !0,',
     mended: '"data-fullscreen-root": !0, "data-selected-path": o,',
   },
-  // The tree takes the focus when it comes. It is not to take it from who chooses a version meanwhile.
+  // The tree takes the focus when it comes. It must not take the focus from a visitor who chooses a
+  // version meanwhile.
   focusedWithin('o && a.current?.focus();', 'a'),
   focusedWithin('o && s.current?.focus();', 's'),
 ];

@@ -59,12 +59,13 @@ absl::StatusOr<std::string> Context::OwnServerOf(const FileArg& file) const {
   if (is_address && !flags_.arguments.empty()) {
     way_out = StrCat("to ask it all the same: ", CommandWith(file.server, flags_.arguments));
   }
-  return absl::FailedPreconditionError(StrCat(
-      file.local.string(), ": its record (", RecordPath(file.place()).string(),
-      ") names the server ", file.server, ", which is none of yours (", absl::StrJoin(own, ", "),
-      "); nothing was sent there. It is yours if H5MIRROR_SERVER, or server in "
-      "~/.config/h5mirror/client.toml, names it; ",
-      way_out));
+  return absl::FailedPreconditionError(
+      StrCat(file.local.string(), ": its record (", RecordPath(file.place()).string(),
+             ") names the server ", file.server, ", which is not one of your configured servers (",
+             absl::StrJoin(own, ", "),
+             "); nothing was sent there. To trust it, name it in H5MIRROR_SERVER, or as server in "
+             "~/.config/h5mirror/client.toml; ",
+             way_out));
 }
 
 absl::StatusOr<std::string> Context::StartEmbedded(const std::string& address) {

@@ -1,4 +1,4 @@
-// Given to every verb: the flags before it, its streams, and the door to the server.
+// The context of every verb: the global flags, its streams, and the connection to the server.
 #ifndef H5MIRROR_CLI_CONTEXT_CONTEXT_H_
 #define H5MIRROR_CLI_CONTEXT_CONTEXT_H_
 
@@ -51,8 +51,8 @@ class Context {
   absl::StatusOr<rpc::ClientOptions> Options(const FileArg& file) const;
   // A connection to it, kept for the next call; owned by the context.
   absl::StatusOr<rpc::Client*> Connect();
-  // Where the server of the file's record is none of the user's own, and that of the configuration
-  // has the same file, it has moved there: a note says so.
+  // If the record names a server that the user has not configured, and the configured server has
+  // the same file, the file has moved there. Then a note says so.
   absl::StatusOr<rpc::Client*> Connect(const FileArg& file);
 
   // A document on standard output.

@@ -16,7 +16,7 @@ namespace h5mirror::tools {
 // The server of such a file, in configurations and flags.
 inline constexpr char kEmbedded[] = "embedded";
 
-// How the server of the file at `path` is called within this program, and back.
+// The name of the embedded server of the file at `path` within this program, and the inverse.
 std::string EmbeddedAddress(const std::filesystem::path& path);
 bool IsEmbeddedAddress(const std::string& address);
 std::filesystem::path PathOfEmbedded(const std::string& address);

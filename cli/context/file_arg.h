@@ -40,8 +40,8 @@ absl::StatusOr<FileArg> ResolveFileArg(const std::string& text, const WantedServ
 // beside it, and no server.
 absl::StatusOr<FileArg> ResolveLocalArg(const std::string& path, const WantedServer& server);
 
-// The same for each of its mirrors, the one that ResolveLocalArg() gives first: one for each
-// record, or that of `server` alone; one without a record where there is none.
+// The same for each mirror of the file, ResolveLocalArg()'s first. One entry for each record, or
+// only that of `server`; without any record one entry without a record.
 absl::StatusOr<std::vector<FileArg>> ResolveMirrorsOf(const std::string& path,
                                                       const WantedServer& server);
 

@@ -19,7 +19,7 @@ using rpc::ParseVersionSpec;
 using rpc::TimeSpec;
 using rpc::VersionSpec;
 
-// Says on standard error which time in UTC was understood, where the text named no zone.
+// If the text named no zone, prints to standard error how the time reads in UTC.
 void NoteLocalTime(Context& context, const TimeSpec& spec);
 
 struct FileAtVersion {

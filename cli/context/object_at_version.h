@@ -16,10 +16,10 @@ struct ObjectAtVersion {
   std::string path;             // as PathInFile() makes it
 };
 
-// The path begins at the first ":/" behind the version. A time has a ':' too, but no "/", and a tag
-// has neither ':' nor '@' nor '/'. So the version is the text between the first '@' and ":/"
-// that have a version between them, and FILE and the path may hold either.
-// kInvalidArgument: there is no '@', no version, or no path behind it.
+// The path begins at the first ":/" behind the version. A time has a ':' too, but no "/". A tag has
+// none of ':', '@' and '/'. So the version lies between the first '@' and ":/" with a valid version
+// between them; FILE and path may contain both marks. kInvalidArgument: there is no '@', no
+// version, or no path behind it.
 absl::StatusOr<ObjectAtVersion> ParseObjectAtVersion(std::string_view text, absl::TimeZone zone);
 
 struct ObjectInFile {

@@ -22,7 +22,7 @@ class PathGlobs {
 
   // `path` begins with '/' and has no empty components. True: a pattern matches it.
   bool Matches(std::string_view path) const;
-  // True: a pattern matches it, or a group on the way to it.
+  // True: a pattern matches the path, or a group above it.
   bool Covers(std::string_view path) const;
   // True: a pattern may match objects below this group; "" is the root.
   bool MayLeadOn(std::string_view path) const;

@@ -57,7 +57,7 @@ class Servers {
     v1::GetFileRequest request;
     request.set_name(name);
     absl::StatusOr<v1::FileStatus> status = (*found->second)->GetFile(request, timeout_);
-    // Of the next file it would answer the same, as late.
+    // The server would fail in the same way for the next file, after the same wait.
     if (!status.ok() && !absl::IsNotFound(status.status())) found->second = status.status();
     return status;
   }

@@ -104,7 +104,7 @@ class Gatherer {
     known = {std::move(use), TextOf(line, "event")};
   }
 
-  // What is off or has diverged stays so, closed or not.
+  // A mirror that is off or has diverged stays so, whether the file was closed or not.
   static bool IsUnfinished(const Last& last) {
     const FileUse& use = last.use;
     return last.event != "close" && !use.left_out() && use.state != "off" &&

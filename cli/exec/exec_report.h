@@ -24,7 +24,7 @@ struct LibraryUse {
   bool has_connector = false;      // and the VOL connector?
 };
 
-// The last that the plugin said about a file in one process.
+// The plugin's last report of a file in one process.
 struct FileUse {
   std::string file;
   std::string name;

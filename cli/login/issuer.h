@@ -29,7 +29,7 @@ struct IssuedTokens {
 
 // The user's next steps.
 struct DeviceCode {
-  std::string code;          // which the user types, or compares
+  std::string code;          // the code that the user types, or compares
   std::string url;           // where
   std::string complete_url;  // the same with the code in it; empty: none was given
 };
@@ -68,7 +68,7 @@ class Issuer {
   const std::string ca_file_;
 };
 
-// The "exp" of a JWT, which is not verified; nullopt: it is none.
+// The "exp" of a JWT, which is not verified; nullopt: `token` is no JWT.
 std::optional<absl::Time> ExpiryOf(std::string_view token);
 
 }  // namespace h5mirror::tools

@@ -31,9 +31,9 @@ struct LoginResult {
 absl::StatusOr<LoginResult> LogIn(std::string_view server, const LoginSettings& settings,
                                   const LoginDialog& dialog);
 
-// Renews the login at `server`, unless more than half of its time is left. One process at a time
-// does so, and the next ones find a token that is new. On any error the token in its file stays,
-// and a new refresh token is on disk before anything else happens with the answer.
+// Renews the login at `server`, unless more than half of its time is left. Only one process at a
+// time renews; the next ones find the new token. On any error the token in its file stays. A new
+// refresh token is on disk before the rest of the answer is used.
 // Errors: kNotFound: there is no login. kFailedPrecondition: it cannot be renewed.
 absl::StatusOr<LoginResult> RefreshLogin(std::string_view server);
 

@@ -31,11 +31,12 @@ class LoginStore {
   // kFailedPrecondition: there is no HOME.
   static absl::StatusOr<LoginStore> Open(std::string_view server);
 
-  // Held by one process of all machines that share the directory, until this is destroyed. What is
-  // read before it may be old. kUnavailable: another one holds it for longer than `timeout`.
+  // Among all machines that share the directory, one process holds the lock, until this is
+  // destroyed. Data read before Lock() may be old. kUnavailable: another one holds it for longer
+  // than `timeout`.
   absl::Status Lock(absl::Duration timeout);
 
-  // kNotFound: there is no login. kDataLoss: the file is none of ours.
+  // kNotFound: there is no login. kDataLoss: the file does not parse.
   absl::StatusOr<KeptLogin> Read() const;
   absl::Status Save(const KeptLogin& login) const;
   absl::Status WriteToken(std::string_view token) const;

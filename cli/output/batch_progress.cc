@@ -48,7 +48,7 @@ void BatchProgress::Tell(absl::FunctionRef<void()> tell) {
 
 std::string BatchProgress::Line(absl::Time now) const {
   const uint64_t done = std::min(done_bytes_ + in_hand_bytes_, total_bytes_);
-  // The name may be long, and is what is cut off.
+  // The name comes last: it may be long, and is cut off.
   return StrCat(files_done_, " of ", file_count_, " files  ",
                 ProgressAmounts(done, total_bytes_, "", now - start_), "  ", Printable(label_));
 }

@@ -1,4 +1,4 @@
-// One line on a terminal for one long work on many files, some of them at once.
+// One progress line on a terminal for long work on many files, some of them in parallel.
 #ifndef H5MIRROR_CLI_OUTPUT_BATCH_PROGRESS_H_
 #define H5MIRROR_CLI_OUTPUT_BATCH_PROGRESS_H_
 
@@ -24,11 +24,11 @@ class BatchProgress {
   BatchProgress(const BatchProgress&) = delete;
   BatchProgress& operator=(const BatchProgress&) = delete;
 
-  // Of a file in hand so many bytes are done that were not before; those of one that is given up
-  // are taken back with Back(). `label` is what the line names.
+  // `bytes` more of a file in hand are done. Back() takes back the bytes of a file that is given
+  // up. `label`: the name on the line.
   void Advance(const std::string& label, uint64_t bytes);
   void Back(uint64_t bytes);
-  // A file of that size is done, in whatever way; its parts were taken back.
+  // A file of `size_bytes` is finished, with or without success. Call Back() for its parts before.
   void FileDone(uint64_t size_bytes);
   // Wipes the line, and calls `tell`, which may write to the streams.
   void Tell(absl::FunctionRef<void()> tell);

@@ -14,7 +14,7 @@ std::string Bytes(int64_t count) {
   return HumanBytes(static_cast<uint64_t>(std::max<int64_t>(count, 0)));
 }
 
-// As far as it is known to be right: 100 % only when all was sent.
+// Rounds down: 100 % only when everything was sent.
 int64_t Percent(int64_t part, int64_t whole) {
   if (whole <= 0 || part <= 0) return 0;
   if (part >= whole) return 100;

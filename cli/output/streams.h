@@ -1,4 +1,4 @@
-// Where a verb writes to. Tests hand in string streams.
+// The output streams of a verb. Tests pass string streams.
 #ifndef H5MIRROR_CLI_OUTPUT_STREAMS_H_
 #define H5MIRROR_CLI_OUTPUT_STREAMS_H_
 

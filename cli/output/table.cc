@@ -29,7 +29,7 @@ std::string Table::Line(const std::vector<std::string>& cells, Sink sink) const 
   std::string line, pad;
   for (size_t i = 0; i < cells.size(); ++i) {
     if (left_out_[i]) continue;
-    // What stands after the last cell would be blanks alone.
+    // The last cell is not padded: only blanks would follow.
     if (!line.empty()) line += pad + "  ";
     const std::string cell = sink == Sink::kTerminal ? Clip(cells[i], widths_[i]) : cells[i];
     pad.assign(widths_[i] - std::min(widths_[i], DisplayWidth(cell)), ' ');

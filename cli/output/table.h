@@ -12,7 +12,7 @@ namespace h5mirror::tools {
 
 enum class Align { kLeft, kRight };
 
-// The fate of a column on a terminal that is too narrow for all of them.
+// How a column behaves on a terminal that is too narrow for all columns.
 enum class Narrow {
   kWhole,    // stays, and the terminal wraps it
   kClip,     // stays, clipped to what the whole ones leave of the width
@@ -34,18 +34,18 @@ class Table {
 
   // One cell for each column; cells are made printable.
   void AddRow(const std::vector<std::string>& cells);
-  // Prints what was added since the last call; titles only the first time. So a long list
-  // can be printed page by page: columns only ever get wider, and those that the first page leaves
-  // out stay so.
+  // Prints the rows added since the last call; the titles only the first time. So a long list can
+  // be printed page by page. Columns only get wider, and columns that the first page left out stay
+  // out.
   void Print(std::ostream& out, Sink sink, int width_columns);
   bool empty() const { return rows_.empty(); }
 
  private:
   std::string Line(const std::vector<std::string>& cells, Sink sink) const;
-  // Columns that lines take if those that may be clipped take at most `clip_max`.
+  // The width of a line if each clippable column takes at most `clip_max`.
   size_t LineWidth(size_t clip_max) const;
   void LeaveOut(size_t width);
-  // So that lines are no wider, as far as that goes.
+  // Clips columns so that lines are at most `width` wide, as far as possible.
   void ClipTo(size_t width);
   void ClipEachTo(size_t most);
 

@@ -27,8 +27,8 @@ std::string UtcTime(absl::Time time);
 // neither is known.
 std::string UserOf(const v1::Version& version);
 
-// What a version has from another file: "run.h5@12, taken over at 2026-11-03 14:00:00 CET by ada
-// (unverified)". Empty where it is not set.
+// The source of a version that came from another file: "run.h5@12, taken over at 2026-11-03
+// 14:00:00 CET by ada (unverified)". Empty: not set.
 std::string SourceText(const v1::SourceVersion& source, absl::TimeZone zone);
 
 // Columns that UTF-8 text takes, one for each code point.

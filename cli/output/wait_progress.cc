@@ -24,7 +24,7 @@ void WaitProgress::Show() {
   const absl::Time start = absl::Now();
   if (is_over_.WaitForNotificationWithTimeout(kProgressQuiet)) return;
   do {
-    // The label may be long, and is what is cut off.
+    // The label comes last: it may be long, and is cut off.
     const absl::Duration time = absl::Ceil(absl::Now() - start, absl::Seconds(1));
     streams_.err << ProgressOnTerminal(StrCat(HumanDuration(time), "  ", label_),
                                        streams_.width_columns)

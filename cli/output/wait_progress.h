@@ -1,4 +1,4 @@
-// One line on a terminal while a single call lasts that does not tell how far it has come.
+// One line on a terminal during a single call that reports no progress.
 #ifndef H5MIRROR_CLI_OUTPUT_WAIT_PROGRESS_H_
 #define H5MIRROR_CLI_OUTPUT_WAIT_PROGRESS_H_
 

@@ -161,12 +161,12 @@ void ReadWhatIsThere(pollfd* from, std::string* text) {
   }
 }
 
-// Reads both until the child has ended; nullopt: it goes on at the deadline. What it leaves behind
-// may hold the pipes open.
+// Reads both until the child has ended; nullopt: it goes on at the deadline. Processes that it
+// leaves running may hold the pipes open.
 std::optional<int> ReadUntilEnd(pid_t pid, std::array<pollfd, 2> polls,
                                 std::array<std::string*, 2> texts, absl::Time deadline) {
   while (true) {
-    // Asked before the last look: what it has written is in the pipes by then.
+    // Asks before the last read, so that the pipes then hold all of the child's output.
     const std::optional<int> code = CodeIfEnded(pid);
     for (size_t i = 0; i < polls.size(); ++i) ReadWhatIsThere(&polls[i], texts[i]);
     if (code.has_value() || absl::Now() >= deadline) return code;

@@ -1,4 +1,4 @@
-// Runs another program: to its end with its output caught, or in our place.
+// Runs another program: to its end with its output captured, or in place of this process.
 #ifndef H5MIRROR_CLI_PROCESS_CHILD_H_
 #define H5MIRROR_CLI_PROCESS_CHILD_H_
 
@@ -23,8 +23,8 @@ struct ChildResult {
   std::string err;
 };
 
-// Its standard input is empty. Nobody waits for what it leaves behind. kDeadlineExceeded: it was
-// killed after `timeout`. kNotFound: there is no such program.
+// Its standard input is empty. Processes that it leaves running are not waited for.
+// kDeadlineExceeded: it was killed after `timeout`. kNotFound: there is no such program.
 absl::StatusOr<ChildResult> RunChild(const std::vector<std::string>& command,
                                      const EnvironmentChanges& changes, absl::Duration timeout);
 
@@ -55,14 +55,14 @@ class Helper {
 absl::StatusOr<int> RunToEnd(const std::vector<std::string>& command,
                              const EnvironmentChanges& changes);
 
-// The fate of a child when the thread that started it ends, by SIGKILL too.
+// What happens to a child when the thread that started it ends, also by SIGKILL.
 enum class WhenWeEnd {
   kGoesOn,
   kEnds,  // by SIGKILL; not for a program that changes a file in place
 };
 
-// The same in our place, in a process of one thread: other threads would take its signals.
-// Signals that somebody sends us go to it; those that the terminal sends it gets by itself.
+// As RunToEnd(), for a process with one thread: other threads would take the signals. Signals sent
+// to this process are passed on to the child; signals of the terminal reach the child directly.
 // Errors: kNotFound no such program; kPermissionDenied and others: it cannot be started.
 absl::StatusOr<int> RunInOurPlace(const std::vector<std::string>& command,
                                   const EnvironmentChanges& changes,

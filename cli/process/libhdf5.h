@@ -20,14 +20,14 @@ struct LibHdf5 {
   bool takes_plugins() const;
 };
 
-// True for "1.14.0" and later. False for what is no version.
+// True for "1.14.0" and later. False also if `version` is no version.
 bool TakesPlugins(std::string_view version);
 
 // The libhdf5 of h5py in `python` (a program or a path).
 // kNotFound: no such program, or it has no h5py.
 absl::StatusOr<LibHdf5> LibHdf5OfPython(const std::string& python);
 
-// Those that the dynamic linker knows, and those of LD_LIBRARY_PATH.
+// The libraries that the dynamic linker knows, and those in LD_LIBRARY_PATH.
 std::vector<LibHdf5> LibHdf5OfSystem();
 
 // One that the user named.
@@ -36,7 +36,7 @@ absl::StatusOr<LibHdf5> LibHdf5At(const std::string& path);
 // The environment in which a library loads our driver from `plugin_dir`, and no connector.
 EnvironmentChanges DriverEnvironment(const std::string& plugin_dir, const std::string& config);
 
-// Runs one of the probe's verbs; the status carries the first lines of what it complained of.
+// Runs one of the probe's verbs. The error has the first lines of the probe's own message.
 absl::Status Probe(const std::vector<std::string>& arguments, const EnvironmentChanges& changes);
 
 }  // namespace h5mirror::tools

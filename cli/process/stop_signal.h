@@ -1,5 +1,5 @@
-// SIGINT, SIGTERM and SIGHUP for verbs that go on until they are told to stop, or have something to
-// put in order before it ends.
+// SIGINT, SIGTERM and SIGHUP, for verbs that run until a signal, or that must clean up before the
+// process ends.
 #ifndef H5MIRROR_CLI_PROCESS_STOP_SIGNAL_H_
 #define H5MIRROR_CLI_PROCESS_STOP_SIGNAL_H_
 
@@ -11,8 +11,8 @@
 
 namespace h5mirror::tools {
 
-// While it lives, the first of these signals is only noted, and a second one ends the program. What
-// is ignored (under nohup) stays so. One at a time in a process.
+// While it lives, the first of these signals is only noted, and a second one ends the program. An
+// ignored signal (under nohup) stays ignored. One at a time in a process.
 class StopSignal {
  public:
   StopSignal();
@@ -29,9 +29,9 @@ class StopSignal {
   std::array<struct sigaction, 3> before_{};
 };
 
-// Work that may be broken off anywhere. While this lives, the first of StopSignal's signals leaves
-// the work `seconds`. Then the program says `last_words` on standard error and ends by that signal.
-// A second signal ends it at once. One at a time.
+// Work that may be interrupted at any point. While this lives, the first of StopSignal's signals
+// gives the work `seconds` more. Then the program prints `last_words` to standard error and ends by
+// that signal. A second signal ends it at once. One at a time.
 class BreakableWork {
  public:
   // `last_words` must outlive it.

@@ -1,6 +1,6 @@
 // The request of the CLI to its helper h5mirror-restore, and the answer. The helper has HDF5 and
-// the driver, which brings gRPC. The CLI has gRPC itself, and both in one process would not do: a
-// message may be registered only once.
+// the driver, which brings gRPC. The CLI has gRPC itself. Both cannot be in one process, because
+// protobuf registers each message only once.
 //
 //   CLI     finds files, versions, servers and rights; looks for a writer
 //   helper  copies the object between two files that the driver opens
@@ -87,7 +87,7 @@ struct RestoreResult {
 // As text of one line, without loss: names in a file may be any bytes.
 std::string EncodeJob(const RestoreJob& job);
 std::string EncodeResult(const absl::StatusOr<RestoreResult>& result);
-// kInternal: it is none. DecodeResult() else gives the status that was encoded.
+// kInternal: `text` does not parse. Otherwise DecodeResult() returns the encoded status.
 absl::StatusOr<RestoreJob> DecodeJob(std::string_view text);
 absl::StatusOr<RestoreResult> DecodeResult(std::string_view text);
 

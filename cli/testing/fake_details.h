@@ -1,4 +1,4 @@
-// What the server in the tests of the CLI tells of a file that it has looked at.
+// The details that the fake server of the CLI's tests gives for a file.
 #ifndef H5MIRROR_CLI_TESTING_FAKE_DETAILS_H_
 #define H5MIRROR_CLI_TESTING_FAKE_DETAILS_H_
 

@@ -72,7 +72,7 @@ class FakeServer {
   std::pair<int64_t, int64_t> last_subset() const;
   bool has(const std::string& name) const;
 
-  // What the services are made of; they live in the .cc.
+  // The state that the services share. The services are in the .cc.
   struct State {
     mutable absl::Mutex mutex;
     std::map<std::string, FakeFile> files ABSL_GUARDED_BY(mutex);
@@ -95,7 +95,7 @@ class FakeServer {
   std::string address_;
 };
 
-// What the test has hung before calls of that name.
+// Runs the hook that the test has set for calls of that name.
 grpc::Status RunHook(FakeServer::State& state, const std::string& call);
 
 // Adds a version to `file`, of `state`, and returns it.

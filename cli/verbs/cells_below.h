@@ -19,7 +19,8 @@ struct ServedDirectory {
   std::string address;  // of its server; empty: nobody serves it at the moment
   bool is_here = true;  // the server of Context::Options() serves it
 
-  // The address; empty: that of Context::Options(). Of one that somebody serves.
+  // The address to connect to; empty: that of Context::Options(). Only for a directory that some
+  // server serves.
   std::string server() const { return is_here ? "" : address; }
 };
 
@@ -40,7 +41,8 @@ class ClusterDoor {
   // To the server of `place`; owned by this or by the context.
   // Errors: kUnavailable         nobody serves it at the moment, or there is no connection;
   //         kFailedPrecondition  a token would go there as plain text: nothing was sent.
-  // A server that did not answer is not asked again: the first status stands for all of its cells.
+  // A server that did not answer is not asked again; its first error is returned for all of its
+  // cells.
   absl::StatusOr<rpc::Client*> Connect(const ServedDirectory& place);
   // The server of `place` has not answered a call in time.
   void NoteLost(const ServedDirectory& place, const absl::Status& status);

@@ -27,7 +27,7 @@ struct Turn {
   std::string notes = {};     // what the verb said of it meanwhile
 };
 
-// What became of each in turn.
+// Collects the outcomes, and prints them in the order of the files.
 class Outcomes {
  public:
   Outcomes(Context& context, const EachFileExtras& extras) : context_(context), extras_(extras) {}

@@ -23,7 +23,7 @@ struct FileOutcome {
 
 // Further work beside the files' turns; each may be left out.
 struct EachFileExtras {
-  // So many files at once, each with a connection of its own.
+  // How many files are worked on at once, each with a connection of its own.
   int jobs = 1;
   // Of all files: for the line on a terminal.
   uint64_t total_bytes = 0;
@@ -41,9 +41,9 @@ using FileTurn = std::function<absl::StatusOr<FileOutcome>(
 
 // Calls `turn` for each mirror of each file, or the one of --server, and tells what it returns, in
 // the order of the files. After an error the other mirrors still get their turn. Only after
-// kUnavailable the rest of that server's are left out: they would wait in vain too. Returns the
-// code of the first error, which is the program's. The error of an only file with one mirror is the
-// verb's own. Where a file has several mirrors, each message begins with the server.
+// kUnavailable the remaining files of that server are skipped, since they would also wait in vain.
+// Returns the code of the first error, which is the program's. The error of an only file with one
+// mirror is the verb's own. Where a file has several mirrors, each message begins with the server.
 absl::StatusOr<int> ForEachMirror(Context& context, const std::vector<std::string>& locals,
                                   const FileTurn& turn, const EachFileExtras& extras = {});
 

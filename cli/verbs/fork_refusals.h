@@ -1,4 +1,4 @@
-// What `fork` and `promote` say where there can be no forks.
+// The errors of `fork` and `promote` where forks are not possible.
 #ifndef H5MIRROR_CLI_VERBS_FORK_REFUSALS_H_
 #define H5MIRROR_CLI_VERBS_FORK_REFUSALS_H_
 

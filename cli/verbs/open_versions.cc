@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kVersionsAtOnce = 500;
 
-// What has to do with the server rather than with a version ends it all.
+// True: the error is of this version. Other errors concern the server, and end the work.
 bool IsOfVersion(const absl::Status& status) {
   return absl::IsInternal(status) || absl::IsDataLoss(status);
 }

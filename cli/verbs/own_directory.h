@@ -14,9 +14,9 @@ namespace h5mirror::tools {
 // kFailedPrecondition: it is of another user, a link of another user, or no directory.
 absl::Status MakeOwnDirectory(const std::filesystem::path& path);
 
-// For a directory that was there: in one that anybody may write, another user can exchange what
-// this user has made, unless it is sticky, as /tmp is.
-// kFailedPrecondition: it is such a one, of another user than root, or no directory.
+// For a directory that existed before. In a directory that everybody may write, another user can
+// replace this user's files, unless it is sticky as /tmp is. kFailedPrecondition: `path` is such a
+// directory, belongs to a user other than this one or root, or is no directory.
 absl::Status CheckKeepsFiles(const std::filesystem::path& path);
 
 // kFailedPrecondition: there is something at `path` that is no plain file of this user, or has

@@ -59,7 +59,7 @@ absl::StatusOr<std::vector<Member>> Look(const MembersToRecover& members) {
   return found;
 }
 
-// What was flushed and is in no version yet must not be gone.
+// Makes a version of flushed bytes that are in none yet, so that they are not lost.
 absl::Status Keep(const MembersToRecover& members, const Member& member) {
   v1::CommitVersionRequest commit =
       NewCommit(member.mirror.name, "the newest cut, kept by h5mirror recover");

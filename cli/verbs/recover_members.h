@@ -16,8 +16,8 @@
 
 namespace h5mirror::tools {
 
-// The newest whole cut of the members of which `name` is one; nullopt: it is a file by itself.
-// kNotFound: no cut is whole.
+// The newest whole cut of the group that the member `name` belongs to; nullopt: `name` is a file by
+// itself. kNotFound: no cut is whole.
 absl::StatusOr<std::optional<rpc::WholeCut>> FindMembers(rpc::Client& client,
                                                          const std::string& name);
 
@@ -36,8 +36,8 @@ struct MembersToRecover {
 };
 
 // Makes the versions of the cut the newest ones of all members, and moves local members aside that
-// came later. With `dry_run` it only says so. Returns the mirrors of the members, in their order,
-// with the local files beside the one that was named.
+// came later. With `dry_run` it only prints that. Returns the mirrors of the members, in their
+// order, with the local files beside the one that was named.
 // Errors: kFailedPrecondition  a member is written; nothing was changed.
 //         kPermissionDenied    a member is to go back, which takes the right "restore".
 absl::StatusOr<std::vector<FileArg>> GoBackToCut(Context& context, const MembersToRecover& members);

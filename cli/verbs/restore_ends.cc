@@ -18,7 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// For one call: a loaded server is not away. What flows may flow for as long as it takes.
+// The first limit is for one call, and long enough for a loaded server. Data in flow may take as
+// long as it needs.
 constexpr char kTimeout[] = "15s";
 constexpr char kLinger[] = "24h";
 
@@ -53,7 +54,7 @@ absl::StatusOr<RestoreTarget> LocalTarget(const fs::path& given) {
   }
   if (!target.is_new || target.kind == RestoreTarget::Kind::kPlain) return target;
   return absl::NotFoundError(StrCat(target.local.string(),
-                                    " is gone, and only what is known of its mirror is there: "
+                                    " is gone, and only the record of its mirror is left: "
                                     "h5mirror recover ",
                                     target.local.string(), " brings it back"));
 }
@@ -81,11 +82,11 @@ bool IsOfTheDisk(const absl::Status& status) {
 }
 
 absl::Status HiddenOrigin(const RestoreSource& source, std::string_view why) {
-  return absl::FailedPreconditionError(
-      StrCat(source.file.name, " is the mirror of ", source.status.origin().path(),
-             ", which you cannot look at (", why,
-             "), and a change on the server would part the two: let a user restore it who may "
-             "write that file, or give a file with --into"));
+  return absl::FailedPreconditionError(StrCat(
+      source.file.name, " is the mirror of ", source.status.origin().path(),
+      ", which you cannot look at (", why,
+      "), and after a change on the server the two would differ: let a user with the right to "
+      "write that file restore it, or give a file with --into"));
 }
 
 // Of a file that was named as the server has it.
@@ -96,8 +97,8 @@ absl::StatusOr<RestoreTarget> TargetOfName(const RestoreSource& source) {
   if (origin.machine_id() != here.machine_id()) {
     return absl::FailedPreconditionError(StrCat(
         source.file.name, " is the mirror of ", origin.host(), ":", origin.path(),
-        ", which a change on the server would part from it: restore it there, or give a file with "
-        "--into"));
+        ", and after a change on the server the two would differ: restore it there, or give a file "
+        "with --into"));
   }
   std::error_code unknown;
   const bool is_there = fs::exists(origin.path(), unknown);
@@ -123,8 +124,8 @@ absl::Status CheckLastWriter(const FileArg& mirror, const std::string& said) {
              " died: go back to its last cut first, with h5mirror recover ", said));
 }
 
-// What the driver would find when the object is in the file already. It adds changes that a program
-// without the driver has made; those are no matter here.
+// Refuses now what the driver would refuse only after the object was copied. The driver takes in
+// changes of programs without it, so these do not matter here.
 absl::Status CheckLevel(const FileArg& mirror, const v1::FileStatus& status,
                         const std::string& said) {
   const LocalRecord& record = *mirror.record;
@@ -155,7 +156,7 @@ absl::Status CheckMirror(Context& context, const FileArg& mirror, const std::str
   if (!status.has_value()) {
     return absl::FailedPreconditionError(StrCat(mirror.name, " is not on ", mirror.server,
                                                 " any more: h5mirror status ", said,
-                                                " says what became of it"));
+                                                " tells its state"));
   }
   H5M_RETURN_IF_ERROR(CheckNoLease(said, *status));
   H5M_RETURN_IF_ERROR(CheckLastWriter(mirror, said));
@@ -181,8 +182,8 @@ std::string Absolute(std::string_view prefix, const std::string& text) {
   return StrCat(prefix, path.string());
 }
 
-// What all files have in common. The rules of the user's client.toml are for programs, which name
-// files by path: here the name is known.
+// The driver keys that all files share. They override client.toml, whose rules derive names from
+// paths: here the name is known.
 DriverKeys CommonKeys(const Context& context, const char* mode, const std::string& root) {
   DriverKeys keys{{"mode", mode},  {"under", "sec2"},     {"root", root},     {"include", ""},
                   {"exclude", ""}, {"timeout", kTimeout}, {"linger", kLinger}};
@@ -262,7 +263,7 @@ DriverKeys KeysOfTarget(const Context& context, const RestoreSource& source,
                            : kind == Kind::kRemote ? "remote"
                                                    : "mirror";
   DriverKeys keys = CommonKeys(context, mode, "/");
-  // Nothing of the metadata that leads to the copy is in the file before the last flush.
+  // So no metadata that leads to the copy is in the file before the last flush.
   keys.emplace_back("metadata", "memory");
   if (kind == Kind::kPlain) return keys;
   keys.emplace_back("comment", comment);

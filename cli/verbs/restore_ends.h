@@ -1,4 +1,5 @@
-// The two files of a restore: which they are, whether the user may, and how the driver opens them.
+// The two files of a restore: their names, the user's rights to them, and the driver's keys for
+// opening them.
 #ifndef H5MIRROR_CLI_VERBS_RESTORE_ENDS_H_
 #define H5MIRROR_CLI_VERBS_RESTORE_ENDS_H_
 
@@ -26,7 +27,8 @@ struct RestoreSource {
   std::string said() const;  // "run.h5@12"
 };
 
-// Asks the server of FILE@VERSION, and lets go of it: a history beside the file has one user.
+// Asks the server of FILE@VERSION, then releases it, because a history beside a file has one user
+// at a time.
 absl::StatusOr<RestoreSource> FindRestoreSource(Context& context,
                                                 const std::string& file_at_version);
 

@@ -27,7 +27,7 @@ bool IsEmpty(const RetentionFlags& flags);
 // kInvalidArgument: --keep-within is no duration.
 absl::StatusOr<v1::RetentionPolicy> ToPolicy(const RetentionFlags& flags);
 
-// A mistyped tag would keep nothing, and its version would be dropped for good.
+// Checks the tags first: a mistyped tag would keep nothing, and its version would be lost for good.
 // kNotFound: no version of `file` has one of the tags; kInvalidArgument: one is no tag.
 absl::Status CheckTags(Context& context, const ConnectedFile& file, const RetentionFlags& flags);
 

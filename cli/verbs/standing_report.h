@@ -1,5 +1,5 @@
-// How a local file stands to its mirror, seen from outside:
-// docs/design/020-which-side-is-right.md, without taking part in it.
+// Tells how a local file stands to its mirror, without opening a session
+// (docs/design/020-which-side-is-right.md).
 #ifndef H5MIRROR_CLI_VERBS_STANDING_REPORT_H_
 #define H5MIRROR_CLI_VERBS_STANDING_REPORT_H_
 
@@ -22,7 +22,7 @@ enum class Standing {
   kDiverged,      // the client found it so
   kLocalGone,     // a record and no file
   kServerGone,    // the server has no such file, or another one under its name
-  kUnknown,       // the server is away, and the record alone does not say
+  kUnknown,       // the server is away, and the record alone does not tell
 };
 
 struct StandingReport {

@@ -17,7 +17,7 @@ std::string Quantity(std::string_view what, uint64_t value) {
   return what == "calls" ? StrCat(value, "/s") : StrCat(value);
 }
 
-// Of removed files the oldest go by themselves.
+// A quota of removed files needs no warning: the oldest are deleted by the server.
 bool IsNearlyUsedUp(const v1::Amount& amount) {
   if (amount.what().starts_with("removed_")) return false;
   return amount.has_limit() && amount.limit() > 0 &&

@@ -115,7 +115,7 @@ bool EndsAll(const absl::Status& status) {
          absl::IsDeadlineExceeded(status);
 }
 
-// What became of the files of --all.
+// Sums up the results of the files of --all.
 class Summary {
  public:
   explicit Summary(Context& context) : context_(context) {}

@@ -246,7 +246,7 @@ class Doctor {
     report_.Add(CheckHttpDoor(options_.http, options.ok() ? options->ca_pem : ""));
   }
 
-  // Of programs that are mirrored without `h5mirror exec`.
+  // Checks the configuration of programs that are mirrored without `h5mirror exec`.
   void CheckConfig(const std::string& server) {
     const std::string config = FromEnvironment("HDF5_DRIVER_CONFIG");
     if (FromEnvironment("HDF5_DRIVER") != "h5mirror" || config.empty()) return;

@@ -87,7 +87,7 @@ bool IsRunning(int64_t pid) {
 // The report, and the servers' knowledge of files that were left open.
 ExecReport MakeReport(const Context& context, const std::string& directory,
                       const std::string& config) {
-  // A server that is away shall not hold up the program's end.
+  // A server that is away must not delay the program's end for longer.
   constexpr double kTimeoutMaxSeconds = 3;
   ExecReport report = ReadExecReport(directory, VersionOf, IsRunning);
   const double timeout = std::min(context.flags().timeout_seconds, kTimeoutMaxSeconds);

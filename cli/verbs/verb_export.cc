@@ -47,7 +47,7 @@ struct Exported {
   std::optional<SuperblockPatch> patch;  // where it differs from the version
 };
 
-// The bytes of the version that are to be written otherwise, before any of it is there.
+// Finds the superblock bytes to write instead of the version's own, before anything is written.
 absl::StatusOr<std::optional<SuperblockPatch>> FindPatch(const Source& source,
                                                          const v1::Version& version,
                                                          Progress& progress) {

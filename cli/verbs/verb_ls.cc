@@ -92,7 +92,7 @@ class Lister {
     for (const ServedDirectory& place : places) {
       const absl::Status listed = ListAt(place);
       if (listed.ok()) continue;
-      // A cell that was not named has no file for this caller.
+      // The user did not name this cell, and it has no file for this caller: skip it.
       if (absl::IsNotFound(listed) && place.directory != options_.directory) continue;
       if (places.size() == 1) return listed;
       if (!IsAway(listed)) return listed;

@@ -24,7 +24,8 @@ struct Options {
   bool dry_run = false;
 };
 
-// What the fork has changed is read and staged, at worst all of it.
+// Long, because the server reads and stages all bytes that the fork has changed, at worst the whole
+// file.
 constexpr absl::Duration kAnswerTime = absl::Hours(6);
 
 // The one whose record names its server leads to it; names alone are of the configured one.

@@ -48,8 +48,8 @@ struct Options {
   std::optional<FileArg> mirror = std::nullopt;
 };
 
-// One recovery, all that can be known of it before anything is changed: what --dry-run tells, and
-// what is done without it.
+// The plan of one recovery, made before anything changes. --dry-run prints it; otherwise it is
+// carried out.
 struct Plan {
   rpc::Client* client = nullptr;
   FileArg arg;
@@ -71,8 +71,8 @@ struct Plan {
   bool is_here() const { return IsSameOrigin(here, status.origin()); }
 };
 
-// Of several mirrors the one with the newest version, by the clock of the file's writer. Those that
-// are away have no say.
+// Of several mirrors, the one with the newest version by the clock of the file's writer. Mirrors
+// that are away are ignored.
 absl::StatusOr<FileArg> NewestMirror(Context& context, const std::string& local) {
   H5M_ASSIGN_OR_RETURN(const std::vector<FileArg> mirrors,
                        ResolveMirrorsOf(local, context.flags().client.server));
@@ -121,8 +121,8 @@ std::string NewerCutText(const Plan& plan) {
                               " that is newer than its newest version, ", newest);
 }
 
-// What was flushed and is in no version yet, as after a server was killed, must not be gone back
-// past.
+// Makes a version of flushed bytes that are in none yet, as after a kill of the server. Otherwise
+// the recovery would go back past them.
 absl::Status KeepNewerCut(Context& context, Plan& plan) {
   v1::CommitVersionRequest commit =
       NewCommit(plan.arg.name, "the newest cut, kept by h5mirror recover");
@@ -299,8 +299,8 @@ absl::Status WriteRecord(const Plan& plan, const Outcome& outcome) {
   return absl::OkStatus();
 }
 
-// Another origin's file is written from here from now on. Of this one's the server learns that it
-// lacks nothing any more: else it would go on to say that its writer is missing.
+// A file from another origin is written from here from now on. For a file of this origin, the
+// server learns that it lacks nothing any more. Otherwise it would still report a missing writer.
 absl::Status TellServer(const Plan& plan, const Outcome& outcome) {
   if (!plan.is_newest()) return absl::OkStatus();
   if (!plan.is_here()) {

@@ -142,7 +142,7 @@ class Rehoming {
     if (comparison.equal() && is_newest) return comparison.version();
     return absl::FailedPreconditionError(StrCat(
         local, " differs from ", name, " on ", target(), ": h5mirror resync --from local ", local,
-        " takes the local one, --from remote the server's; what loses stays a version"));
+        " takes the local one, --from remote the server's; the losing side stays a version"));
   }
 
   absl::Status Rewrite(const FoundRecord& found, const LocalFile& file, const v1::Version& version,

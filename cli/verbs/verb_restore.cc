@@ -355,9 +355,9 @@ void NoteScaled(Context& context, const RestoreResult& result) {
 void NoteRest(Context& context, const Restore& restore, const RestoreResult& result,
               const Options& options) {
   if (result.other_names > 0) {
-    context.Note(StrCat(Count(result.other_names, "hard link"),
-                        " elsewhere in the file to what was at ", restore.as, " still ",
-                        result.other_names == 1 ? "leads" : "lead", " to the old object"));
+    context.Note(StrCat(Count(result.other_names, "hard link"), " elsewhere in the file still ",
+                        result.other_names == 1 ? "leads" : "lead", " to the old object of ",
+                        restore.as));
   }
   for (const LostReferences& each : result.lost) {
     NoteLost(context, each, restore.target.said(), options.dry_run);

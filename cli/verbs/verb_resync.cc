@@ -57,7 +57,7 @@ Json OutcomeToJson(const ResyncRequest& request, const ResyncOutcome& outcome, d
 
 std::string Kept(const ResyncOutcome& outcome) {
   if (outcome.kept_version == 0) return "";
-  return StrCat("; what was there is version ", outcome.kept_version);
+  return StrCat("; the former content is version ", outcome.kept_version);
 }
 
 std::string_view Closed(const ResyncOutcome& outcome) {
@@ -89,7 +89,7 @@ std::string OutcomeToText(const ResyncRequest& request, const ResyncOutcome& out
                     HumanBytes(outcome.sent_bytes), " sent (", cost, ")", Kept(outcome));
     case ResyncAction::kFetch:
       if (request.dry_run) {
-        return StrCat("would fetch what differs of ", outcome.name, " to ", request.local, ", ",
+        return StrCat("would fetch the differences of ", outcome.name, " to ", request.local, ", ",
                       differing, ", and keep the local bytes as a version (", cost, ")");
       }
       return StrCat("resynced ", request.local, " from ", file, ": ", differing, " differed, ",

@@ -59,7 +59,7 @@ FileRights RightsTo(rpc::Client& client, const std::string& name) {
   return std::vector<std::string>(answer->rights().begin(), answer->rights().end());
 }
 
-// Of the caller itself. A server that does not know the call, or refuses it, tells nothing.
+// The caller's own usage; unset if the server does not know the call, or refuses it.
 std::optional<v1::Usage> UsageOf(rpc::Client& client) {
   const absl::StatusOr<v1::GetUsageResponse> answer = client.GetUsage({});
   if (!answer.ok() || answer->usages().empty()) return std::nullopt;
@@ -89,7 +89,7 @@ bool IsFoundDiffering(const v1::FileStatus& status) {
          check.version() == status.newest_version().version();
 }
 
-// Of a file whose sessions nobody told of, or that had none.
+// The state of a file for which the server reports no mirror.
 std::string StateWithoutMirror(const v1::FileStatus& status) {
   if (status.has_lease()) return "being written";
   if (status.has_forked_from() && status.origin().path().empty()) {
@@ -214,7 +214,7 @@ std::optional<FileStat> StatIfThere(const FileArg& file) {
   return stat.ok() ? std::optional(*stat) : std::nullopt;
 }
 
-// What was found out about a file: told already, but for the document.
+// The result for one file: text is printed already, the JSON document is not.
 struct Told {
   Json json;
   int code = kExitOk;
@@ -223,10 +223,10 @@ struct Told {
 std::string_view WhyNotAsked(const absl::Status& away) {
   if (absl::IsUnavailable(away)) return ", which is away";
   if (absl::IsPermissionDenied(away)) return ", which you may not ask";
-  return ", which is none of yours and was not asked";
+  return ", which is not one of your configured servers and was not asked";
 }
 
-// What the local record says, where the server cannot be asked, or is none of the user's own.
+// Shows the local record, if the server cannot be asked or is not one that the user has configured.
 Told ShowRecord(Context& context, const FileArg& file, const absl::Status& away) {
   const LocalRecord& record = *file.record;
   const StandingReport report = JudgeRecord(file.local.string(), record, StatIfThere(file));
@@ -287,8 +287,8 @@ absl::StatusOr<Told> TellFile(Context& context, const Options& options, const Fi
   return Told{std::move(json), status.has_value() ? kExitOk : kExitNotFound};
 }
 
-// Each in turn. One that cannot be asked does not keep the others from it; the first failure's code
-// is the program's.
+// Shows each mirror in turn. A server that cannot be asked does not stop the others; the first
+// failure gives the exit code.
 absl::StatusOr<int> TellMirrors(Context& context, const Options& options,
                                 const std::vector<FileArg>& mirrors) {
   Json all = Json::array();

@@ -82,7 +82,7 @@ std::string VersionsOf(const v1::Damage& damage) {
   return StrCat(damage.oldest_version(), "-", damage.newest_version());
 }
 
-// What HDF5 does not open, as damage of the version.
+// A version that HDF5 does not open, as damage.
 v1::Damage BadVersion(const std::string& file, int64_t version, const std::string& message) {
   v1::Damage damage;
   damage.set_file(file);

@@ -40,8 +40,8 @@ constexpr absl::Duration kPauseMax = absl::Seconds(10);
 // How long a server that was there may be away before its first answer. A cell of a cluster
 // has another server after some ten seconds.
 constexpr absl::Duration kFirstAnswer = absl::Minutes(1);
-// A server that starts again knows of no writer, and after a kill not of a file without a durable
-// cut. A writer that lives tries twice a second: it is back by then.
+// A restarted server knows no writer, and after a kill no file without a durable cut. A living
+// writer retries twice a second, so it is back within this time.
 constexpr absl::Duration kWriterReturns = absl::Seconds(10);
 
 // The changes of its cut that a line tells.
@@ -85,7 +85,8 @@ class Watch {
         ++lines;
         const absl::Time began = SteadyNow();
         const Line line = LineOf(answer);
-        // So the server is asked half the time.
+        // The pause is as long as the work was, so the server is busy with this for at most half
+        // the time.
         const absl::Duration pause = std::min(SteadyNow() - began, kPauseMax);
         H5M_RETURN_IF_ERROR(Tell(line));
         after_cut_ = line.cut;
@@ -191,7 +192,7 @@ class Watch {
               .written_bytes = {},
               .has_writer = answer.has_writer(),
               .changes = {}};
-    // Of the first one, and after a restart of the server, nobody knows.
+    // At the first cut, and after a restart of the server, the number of written bytes is unknown.
     const bool is_known = has_told_ && answer.written_bytes() >= written_bytes_;
     if (is_known && options_.changes != Tells::kNothing) {
       line.written_bytes = answer.written_bytes() - written_bytes_;

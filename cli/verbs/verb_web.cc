@@ -52,7 +52,7 @@ constexpr Flag kFlags[] = {
     {"--oidc-id-token", false, "the server takes the ID token, not the access token"},
     {"--oidc-ca", true, "PEM of the CA of the issuer (default: those of the system)"},
     {"--proxy-user-header", true, "header in which a reverse proxy names the user it signed in"},
-    {"--proxy-secret", true, "@FILE with what the proxy sends in X-Proxy-Secret: its proof"},
+    {"--proxy-secret", true, "@FILE with the secret that the proxy sends in X-Proxy-Secret"},
     {"--proxy-tokens", true, "directory with the token of each user, in a file of that name"},
     {"--proxy-sign-out", true, "URL or path where a browser ends its sign-in at the proxy"},
 };

@@ -75,8 +75,9 @@ TEST_F(VerbsTest, AWrongValueIsQuotedWithTheAllowedOnes) {
   EXPECT_THAT(said({"push", "a.h5", "-j", "x"}),
               HasSubstr("--jobs: 'x' is no whole number from 1 to 64"));
   EXPECT_THAT(said({"watch", "a.h5", "--changes", "byte"}),
-              HasSubstr("'byte' is none of bytes, none, objects; did you mean bytes?"));
-  EXPECT_THAT(said({"resync", "a.h5", "--from", "0"}), HasSubstr("'0' is none of local, remote"));
+              HasSubstr("'byte' is not one of bytes, none, objects; did you mean bytes?"));
+  EXPECT_THAT(said({"resync", "a.h5", "--from", "0"}),
+              HasSubstr("'0' is not one of local, remote"));
   EXPECT_THAT(said({"exec", "--tick", "1x", "true"}), HasSubstr("--tick: '1x' is not a duration"));
   EXPECT_THAT(said({"ls", "--timeout", "0"}), HasSubstr("'0' is no number from 0.1 to 3600"));
   EXPECT_THAT(said({"ls", "--frob"}), Not(HasSubstr("did you mean")));

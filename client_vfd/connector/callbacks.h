@@ -41,7 +41,7 @@ struct ChangesDatasets {
   }
 };
 
-// A new link; of a hard one HDF5 may give the file by the object that it leads to alone.
+// A new link. For a hard link HDF5 may name the file only by the object that the link leads to.
 struct ChangesByLink {
   static void Note(Connector& connector, H5VL_link_create_args_t* args, void* object,
                    const H5VL_loc_params_t* at, auto&&...) {
@@ -51,7 +51,7 @@ struct ChangesByLink {
   }
 };
 
-// A copy or a move; either side may be null: it is the other one's file.
+// A copy or a move. Either side may be null; then it lies in the other side's file.
 struct ChangesBoth {
   static void Note(Connector& connector, void* from, const H5VL_loc_params_t* at_from, void* to,
                    const H5VL_loc_params_t* at_to, auto&&...) {
@@ -60,7 +60,7 @@ struct ChangesBoth {
   }
 };
 
-// H5Ocopy changes where it copies to.
+// H5Ocopy changes only its target.
 struct ChangesTarget {
   static void Note(Connector& connector, void*, const H5VL_loc_params_t*, const char*, void* to,
                    const H5VL_loc_params_t* at_to, auto&&...) {
@@ -68,7 +68,7 @@ struct ChangesTarget {
   }
 };
 
-// Calls that do several things, of which some change the file.
+// Calls with several operations, of which only some change the file.
 struct ChangesByAttribute {
   static void Note(Connector& connector, void* object, const H5VL_loc_params_t* at,
                    const H5VL_attr_specific_args_t* args, auto&&...) {

@@ -27,10 +27,10 @@ int64_t NowNs(clockid_t clock) {
 // A few nanoseconds, exact to a tick of the kernel: enough for the question of each call.
 int64_t RoughNow() { return NowNs(CLOCK_MONOTONIC_COARSE); }
 
-// A flush that fails half-way leaves HDF5's cache in a state in which each later flush fails too,
-// and so does the close ("slist already enabled"). The program may have gone on with a full disk
-// otherwise, so a disk that is nearly full is left alone: this is more than caches of metadata and
-// chunks usually hold.
+// No tick flushes with less free space than this. A flush that fails half-way breaks HDF5's cache:
+// each later flush fails too, and so does the close ("slist already enabled"). Without the tick the
+// program might have gone on with a full disk. The bound is more than caches of metadata and chunks
+// usually hold.
 constexpr uint64_t kRoomBytes = 256 << 20;
 constexpr int64_t kMembersTickNs = 1'000'000'000;
 
@@ -40,8 +40,8 @@ bool HasRoom(int fd) {
   return uint64_t{status.f_bavail} * status.f_frsize >= kRoomBytes;
 }
 
-// HDF5 is C, and the program's call is none of ours: what `body` throws (memory has run out) is
-// dropped.
+// HDF5 is C, and the program's call must not fail because of us. So an exception of `body` (out of
+// memory) is dropped.
 template <typename Body>
 void Quietly(Body body) noexcept {
   try {
@@ -80,7 +80,7 @@ OpenFiles::Flushed Connector::Flush(void* file, const OpenFiles::Mirrored& mirro
   const herr_t flushed = native_.file_cls.specific(file, &args, H5P_DEFAULT, nullptr);
   driver.finish(driver.file);
   if (flushed >= 0) return OpenFiles::Flushed::kYes;
-  // The program asked for no flush, so its next error is none of this one.
+  // The program did not ask for this flush, so it must not find the flush's error on its stack.
   host_.more.e_clear(H5E_DEFAULT);
   return OpenFiles::Flushed::kFailed;
 }
@@ -124,7 +124,7 @@ bool Connector::IsMirrored(void* file, hid_t fapl, H5FDh5mirror_api_t* driver) c
   H5FDh5mirror_api_t* filled = driver;
   void* handle = nullptr;
   bool is_mirrored = false;
-  // Of a multi file, the member that each one has. Others do not look at it.
+  // For a multi file: the member that uses this list. Other drivers ignore it.
   host_.more.p_set_multi_type(list, H5FD_MEM_SUPER);
   if (host_.more.p_insert(list, H5FD_H5MIRROR_PROPERTY, sizeof filled, &filled, nullptr, nullptr,
                           nullptr, nullptr, nullptr, nullptr) >= 0 &&

@@ -31,8 +31,8 @@ class Connector {
     Call& operator=(const Call&) = delete;
   };
 
-  // The object, of the kind `type`, or an object at it, has been changed. No error: a change that
-  // is not noted is part of the next tick, or of the program's next flush.
+  // The object, of the kind `type`, or an object at it, has been changed. Reports no error: a
+  // change that could not be noted goes with the next tick, or with the program's next flush.
   void NoteChange(void* object, H5I_type_t type);
 
   void* CreateFile(const char* name, unsigned flags, hid_t fcpl, hid_t fapl, hid_t dxpl,
@@ -41,8 +41,8 @@ class Connector {
   herr_t GetOfFile(void* file, H5VL_file_get_args_t* args, hid_t dxpl, void** req);
   herr_t CloseFile(void* file, hid_t dxpl, void** req);
   // Whether the program chose the connector. Where HDF5's own fails to open a file, HDF5 asks every
-  // connector in the plugin directory for it. This one has nothing to add, and an error of its own
-  // would hide the first one, with its errno.
+  // connector in the plugin directory for it. This connector then stays silent: an error of its own
+  // would hide the first error and its errno.
   bool IsAsked(const H5VL_file_specific_args_t& is_accessible) const;
   // The program has opened `file` once more (H5Freopen).
   void NoteReopened(void* from, void* file);

@@ -103,7 +103,7 @@ class Lists {
   std::vector<hid_t> lists_;
 };
 
-// What H5Pset_fapl_multi() takes; a split file is one of these. Frees its names.
+// The arguments of H5Pset_fapl_multi(), also for a split file. Owns the names.
 struct MultiDriver {
   std::array<H5FD_mem_t, H5FD_MEM_NTYPES> map{};
   std::array<hid_t, H5FD_MEM_NTYPES> lists{};
@@ -119,8 +119,8 @@ struct MultiDriver {
   MultiDriver& operator=(const MultiDriver&) = delete;
 };
 
-// The list for a family, whose members are opened with one list of their own. Invalid: it is none,
-// or its members need none.
+// The list for a family, whose members are opened with one list of their own. H5I_INVALID_HID: the
+// file is no family, or its members need no other list.
 hid_t FamilyList(const Host& host, hid_t fapl, unsigned flags) {
   Lists lists(host);
   hsize_t member_bytes = 0;

@@ -17,8 +17,8 @@ namespace h5mirror::vol {
 //   anything else                 left alone
 //
 // Returns a new list, for the caller to close, or H5I_INVALID_HID: the program's own list is used.
-// Never fails an open: a list that cannot be
-// made is one that is left alone. HDF5's error stack is as before.
+// Never fails an open: if no list can be made, the program's own is used. HDF5's error stack is as
+// before.
 hid_t MirroringList(const Host& host, hid_t fapl, unsigned flags);
 
 // Whether the list names a driver whose files have several members.

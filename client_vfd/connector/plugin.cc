@@ -46,16 +46,16 @@ herr_t InfoToText(const void* info, char** text) {
   }
 }
 
-// HDF5's own pass-through connector hands the words for the connector below it over with a byte of
-// its heap behind them, where a null should be. So one byte behind the last ';' is not looked at.
+// HDF5's pass-through connector passes the settings on with a stray byte of its heap behind them,
+// instead of a null. So one byte behind the last ';' is ignored.
 std::string Settled(const char* text) {
   std::string settings = text == nullptr ? "" : text;
   if (settings.size() >= 2 && settings[settings.size() - 2] == ';') settings.pop_back();
   return settings;
 }
 
-// A library whose connector cannot be set up does not come up at all, and some crash then. So wrong
-// words are told, and the program goes on with the defaults.
+// If a connector cannot be set up, HDF5 does not initialize at all, and some versions crash. So
+// wrong settings are reported, and the program goes on with the defaults.
 herr_t InfoFromText(const char* text, void** info) {
   try {
     std::string problem;

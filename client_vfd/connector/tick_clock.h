@@ -20,7 +20,7 @@ namespace h5mirror::vol {
 class TickClock {
  public:
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  // A flush that took a second is followed by none for so many.
+  // After a flush that took a second, none follows for this many seconds.
   static constexpr int64_t kRest = 20;
 
   // `tick_ns`: 0: never due.

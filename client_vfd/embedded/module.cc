@@ -28,7 +28,7 @@ constexpr absl::Duration kPatience = absl::Milliseconds(200);
 OpenWriter* Of(H5mEmbedded* file) { return reinterpret_cast<OpenWriter*>(file); }
 EmbeddedReader* Of(H5mReader* reader) { return reinterpret_cast<EmbeddedReader*>(reader); }
 
-// Of a call on an open file. There kUnavailable is no reason to try again: its store has failed.
+// For a call on an open file, kUnavailable means that its store has failed. A retry would not help.
 absl::Status OfOpenFile(const absl::Status& status) {
   return absl::IsUnavailable(status) ? absl::InternalError(status.message()) : status;
 }

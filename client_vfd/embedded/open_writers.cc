@@ -11,7 +11,7 @@
 namespace h5mirror::vfd {
 namespace {
 
-// A fork waits so long for what is under way.
+// A fork waits at most this long for operations in progress.
 constexpr absl::Duration kForkWait = absl::Seconds(2);
 
 }  // namespace

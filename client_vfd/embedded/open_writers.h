@@ -42,8 +42,8 @@ class OpenWriters {
 
   // After an error `listener` stays the caller's.
   // Errors: kUnavailable         this process has the file open already.
-  //         kFailedPrecondition  this process can open no file so: it was forked while its parent
-  //                              was at work.
+  //         kFailedPrecondition  this process cannot open files with server=embedded: it was
+  //                              forked while its parent was at work.
   //         those of EmbeddedWriter::Open().
   absl::StatusOr<OpenWriter*> Add(EmbeddedWriterConfig config, const void* host,
                                   const Listener& listener);
@@ -64,7 +64,7 @@ class OpenWriters {
   absl::Mutex mutex_;
   std::map<std::string, std::unique_ptr<OpenWriter>> writers_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> usable_{true};
-  // Of the fork under way. True: all is locked, and no background work ran.
+  // State of the fork in progress. True: all files are locked, and no background work runs.
   bool locked_ = false;
   bool was_still_ = true;
 };

@@ -14,7 +14,8 @@
 namespace h5mirror::vfd {
 namespace {
 
-// What others do with a history between two opens is soon over; a program that writes is not.
+// Tools that use a history between two opens are soon done, so an open waits this long. Waiting for
+// another writing program would not help.
 constexpr absl::Duration kPatience = absl::Seconds(1);
 // Larger writes are data: comparing them would cost a read of everything.
 constexpr size_t kCompareBytesMax = 64 << 10;
@@ -67,7 +68,7 @@ absl::Status EmbeddedWriter::OpenStore() {
   if (store_ == nullptr) {
     store::EmbeddedOptions options;
     options.page_size_bytes = config_.page_size_bytes;
-    // Whatever ends the call early, the lease is gone then.
+    // The lease is given up on every early return.
     store::EmbeddedLease* const lease = std::exchange(lease_in_use_, nullptr);
     H5M_ASSIGN_OR_RETURN(store_, store::EmbeddedStore::Open(std::move(lease_), options));
     lease_in_use_ = lease;

@@ -84,7 +84,7 @@ class EmbeddedWriter {
                  std::function<void(const std::string&)> tell);
   absl::Status Look();
   absl::Status OpenStore() ABSL_LOCKS_EXCLUDED(store_mutex_);
-  // The error of a file whose store could not be opened: it can only be closed.
+  // The error of a file whose store could not be opened. Such a file can only be closed.
   absl::Status NoLease() const;
   absl::Status StartSession();
   // Makes a version of folded closes, if it is due or a new generation begins.

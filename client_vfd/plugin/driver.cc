@@ -22,8 +22,8 @@ namespace {
 constexpr H5FD_class_value_t kDriverValue = 7447;
 constexpr haddr_t kMaxAddress = (haddr_t{1} << 63) - 1;
 
-// HDF5 fills and reads `base`, so it comes first and the struct has no virtual functions. Of a file
-// of several ranks, HDF5's H5Fset_mpi_atomicity takes the MPI_File from behind it (H5FDmpio.c).
+// HDF5 fills and reads `base`, so it comes first and the struct has no virtual functions. For a
+// file of several ranks, H5Fset_mpi_atomicity reads the MPI_File right behind `base` (H5FDmpio.c).
 struct OpenFile {
   H5FD_t base{};
   void* mpi_file = nullptr;
@@ -122,7 +122,7 @@ herr_t Query(const H5FD_t* file, unsigned long* flags) {
   return Untouched(file).under().Query(flags);
 }
 
-// What the access property lists of the files that it leads to are given.
+// The driver information for the access property lists of the files that this one leads to.
 void* GetLinkInfo(H5FD_t* file) { return MakeLinkInfo(Of(file).LinkRoot()); }
 
 herr_t FreeLinkInfoCallback(void* info) {

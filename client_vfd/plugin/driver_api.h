@@ -7,8 +7,8 @@
 
 namespace h5mirror::vfd {
 
-// H5FDh5mirror.h puts the address of its table into the property list that it passes. Fills it in,
-// for as long as `file` is open. False: it passed none.
+// H5FDh5mirror.h puts the address of its table into the property list that it passes. Fills the
+// table in; it is valid while `file` is open. False: the list holds no table.
 bool FillApi(DriverFile& file, hid_t fapl);
 
 }  // namespace h5mirror::vfd

@@ -22,7 +22,7 @@ inline int Tell(const absl::Status& status, char* error, size_t error_size) {
   return ErrnoOf(status, Done::kByServer);
 }
 
-// The errno that `body` returns; ENOMEM if it throws, which is told.
+// Returns the errno of `body`. If `body` throws, returns ENOMEM and writes a message to `error`.
 template <typename Body>
 int Guarded(char* error, size_t error_size, Body body) {
   try {

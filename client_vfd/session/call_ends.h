@@ -1,4 +1,4 @@
-// What the end of a reader's call says of its server.
+// Classifies the status that ended a reader's call: is its server away, lost or only busy?
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_CALL_ENDS_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_CALL_ENDS_H_
 
@@ -25,14 +25,14 @@ inline bool IsPassing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
-// A server that ends cancels the calls in hand: kCancelled that does not come from this process is
-// kUnavailable, and another server of the cluster has an answer.
+// A server that stops cancels its calls in flight. So a kCancelled that this process did not cause
+// becomes kUnavailable, and the caller tries another server of the cluster.
 inline absl::Status AsLostServer(absl::Status status) {
   if (!absl::IsCancelled(status)) return status;
   return absl::UnavailableError(status.message());
 }
 
-// A stream that has begun ends so, and would begin anew, here or at another server.
+// True: a stream that had begun was cut short. It can begin anew, here or at another server.
 inline bool IsCutShort(const absl::Status& status) {
   return IsAway(status) || IsPassing(status) || absl::IsUnavailable(status) ||
          absl::IsCancelled(status);

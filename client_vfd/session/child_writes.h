@@ -21,9 +21,10 @@ class WriteWatch {
 
   void OnWrite() { is_at_cut_ = false; }
   void OnCut() { is_at_cut_ = true; }
-  // True: a child has written since it was asked last.
+  // True: a child has written since the last call.
   bool TakeChildWrites();
-  // No write has begun since a cut was closed, and no child has written that was not taken.
+  // True: since a cut was closed no write has begun, and TakeChildWrites() has no child's write
+  // left.
   bool is_at_cut() const { return is_at_cut_ && child_writes_.load() == seen_; }
 
  private:

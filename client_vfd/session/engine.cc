@@ -311,7 +311,8 @@ void Engine::Drain(absl::Duration timeout) {
       (session->released() ? any_closed : any_open) |= !session->done();
     }
     if (!any_closed || SteadyNow() > deadline) {
-      // Only closed ones do; the newest first, as it takes over from those that it waits for.
+      // GiveUp() acts on closed sessions only. Newest first: a session takes over from those that
+      // it waits for.
       const auto sessions = Sessions();
       for (auto one = sessions.rbegin(); one != sessions.rend(); ++one) (*one)->GiveUp();
       if (any_open) return;

@@ -40,9 +40,9 @@ class Engine final : public SessionHost {
  public:
   // How long a fork waits for calls and streams to end politely, and for gRPC to be gone.
   static constexpr absl::Duration kForkWait = absl::Milliseconds(500);
-  // How long waits are short after one that was in vain.
+  // After a wait that timed out, later waits are short for this long.
   static constexpr absl::Duration kSuspectFor = absl::Seconds(10);
-  // How long a server that was left for another one of its cluster is trusted less.
+  // A server that a session left for another one of its cluster counts as doubtful for this long.
   static constexpr absl::Duration kDoubtfulFor = absl::Seconds(30);
 
   static Engine& Get();

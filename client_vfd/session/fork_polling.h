@@ -27,8 +27,8 @@ struct PollSet {
   std::vector<Watch> watched;
 };
 
-// The watches of `epoll`. Unset: it is no epoll set, or watches descriptors other than eventfds,
-// which cannot be made anew.
+// The watches of `epoll`. Unset: `epoll` is no epoll set, or it watches descriptors other than
+// eventfds. Those cannot be made anew.
 std::optional<PollSet> ReadPollSet(int epoll);
 
 // Replaces the epoll set and its eventfds by new ones, with the same descriptors and registrations.
@@ -42,9 +42,9 @@ class ForkPolling {
  public:
   // Calls `start`, which may begin gRPC, and notes the epoll sets that it makes.
   void Begin(absl::FunctionRef<void()> start);
-  // Looks at the sets. `in_use`: gRPC has not ended, and cannot follow to the child.
+  // Reads the sets. `in_use`: gRPC is still running, so the child cannot use it.
   void Read(bool in_use);
-  // In a child. False: gRPC must not be used there. It hangs.
+  // In a child. False: the child must not use gRPC, which would hang.
   bool Renew() const;
 
  private:
@@ -53,7 +53,7 @@ class ForkPolling {
   bool begun_ = false;  // ever, in this process
   // Where this module began gRPC.
   std::vector<int> epolls_;
-  // The sets that the child renews, and whether these are all that it needs.
+  // The sets that the child renews. The flag says whether gRPC needs no others.
   std::vector<PollSet> sets_;
   bool is_whole_ = true;
 };

@@ -34,9 +34,10 @@ class OpenGroups {
   static OpenGroups& Get();
 
   void Add(const std::shared_ptr<const OpenGroup>& group) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The version of a member but the first, in the newest open cut that has it; 0: no open cut has.
+  // The version of a member other than the first, in the newest open cut that holds it. 0: no open
+  // cut holds it.
   int64_t VersionOf(const std::string& server, const std::string& name) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether a cut of that first member is open.
+  // True: a cut is open whose first member is `first`.
   bool HasFirst(const std::string& server, const std::string& first) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

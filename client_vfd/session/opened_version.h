@@ -24,8 +24,8 @@ struct OpenedVersion {
   std::string identity;  // equal for two opens of the same bytes
 };
 
-// Fills `info` but for its error number, with the time at which the targets of this file are
-// opened, and one line for the log.
+// Fills `info` except its error number. That includes the time at which the files that this one
+// leads to are opened, and one line for the log.
 void Describe(const H5mReaderOpen& open, const rpc::VersionSpec& spec, const OpenedVersion& opened,
               H5mReaderInfo* info);
 

@@ -17,11 +17,11 @@
 
 namespace h5mirror::vfd {
 
-// The sender thread's own. It borrows the stream until Forget().
+// Used by the sender thread only. Borrows the stream until Forget().
 class Outbox {
  public:
   enum class Phase { kNone, kBusy, kWritable };
-  // kLast half-closes behind it. kKeepAlive fits into any buffer.
+  // kLast: the stream is half-closed after this message. kKeepAlive: small enough for any buffer.
   enum class Kind { kData, kLast, kKeepAlive };
 
   // Messages may be ready before their stream begins.

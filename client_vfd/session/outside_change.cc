@@ -14,7 +14,7 @@ constexpr uint32_t kLargeBlockBytes = 1 << 20;
 constexpr uint32_t kSmallBlockBytes = 4096;
 // User blocks are of this size or a doubling of it.
 constexpr uint32_t kUserBlockBytesMin = 512;
-// As many as the server takes in one call.
+// The most ranges that the server takes in one call.
 constexpr size_t kRangesMax = 65536;
 
 class Comparison {
@@ -73,8 +73,8 @@ bool IsSame(const v1::Version& a, const v1::Version& b) {
   return a.version() == b.version() && a.cut() == b.cut();
 }
 
-// Of changes within the first block of 4 KiB: those of its blocks of 512 bytes. As they are where
-// the server compares no such blocks (it is older), or has another version by now.
+// Narrows changes within the first block of 4 KiB down to blocks of 512 bytes. Leaves them as they
+// are if the server is too old to compare such blocks, or has another version by now.
 absl::Status CompareUserBlock(Comparison& comparison, const v1::Version& version, uint64_t size,
                               Changes* changes) {
   ExtentSet first;

@@ -1,5 +1,5 @@
-// Finds the changes of a program without the driver to a local file. Compares digests, so only
-// these cross the network.
+// Finds the changes of a program without the driver to a local file. Only digests cross the
+// network.
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_OUTSIDE_CHANGE_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_OUTSIDE_CHANGE_H_
 
@@ -34,7 +34,7 @@ using AskDigests =
 // of 4 KiB within those that differ. Where a user block ends within one, it compares blocks of 512
 // bytes. Once `is_late` is true, the rest of the file counts as changed unread.
 //
-// Errors: kFailedPrecondition  that version is not of the cut `cut`.
+// Errors: kFailedPrecondition  the newest version was not made from the cut `cut`.
 //         Those of `ask`, and of reading the file.
 absl::StatusOr<OutsideChange> FindOutsideChange(const std::string& name, int64_t cut,
                                                 const FileReader& file, AskDigests ask,

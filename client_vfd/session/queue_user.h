@@ -14,11 +14,11 @@ class QueueUser {
   };
 
   virtual ~QueueUser() = default;
-  // Handles a completion. True: it has ended, and may be destroyed.
+  // Handles a completion. True: this user has ended and may be destroyed.
   virtual bool Handle(int op, bool ok) = 0;
-  // Has its operations end soon.
+  // Cancels the operations in flight; their completions follow.
   virtual void Cancel() = 0;
-  // The thread is to end, as before a fork: has it end politely.
+  // The sender thread is about to end, as before a fork: ends the operations politely.
   virtual void Leave() = 0;
 };
 

@@ -162,8 +162,9 @@ Ranges SnapshotRanges(const ReaderConfig& config, const v1::Snapshot& opened,
   return BothWays(read);
 }
 
-// A file that takes the name of another one reaches the same numbers: a version is told by its time
-// too, and a cut, which has another time after a restart of the server, by the file's identity.
+// Numbers are not enough: a file that replaces another one under its name counts from 1 again. So a
+// version's identity includes its time. A cut's includes the file's id, because its time changes
+// when the server restarts.
 std::string IdentityOf(const ReaderConfig& config, const v1::Version& version,
                        const std::string& file_id) {
   const std::string which =

@@ -68,15 +68,16 @@ class Reader {
 
  private:
   struct Found;
-  // Of an agent's memory: kTold the open brought all that there is; kNone no agent answers as it
-  // should.
+  // The maps of an agent's memory. kTold: the open has brought them all. kNone: no agent gives a
+  // valid answer.
   enum class Maps { kAsk, kTold, kNone };
   static absl::StatusOr<Found> Find(const ReaderConfig& config);
   // The cut that all members of a family, split or multi file have, where it is one of them.
   static absl::StatusOr<Found> FindOfMembers(const ReaderConfig& config, Found found);
   static Found KeepOpen(Found from, Found to);
   static absl::StatusOr<Found> FindLive(const ReaderConfig& config);
-  // The newest cut, by one question to an agent of this host. False: ask in another way.
+  // Finds the newest cut by one question to an agent of this host. False: no answer, use the other
+  // calls.
   static bool FindAtAgent(const ReaderConfig& config, Found* found);
   static absl::StatusOr<Found> OpenLive(const ReaderConfig& config);
   Reader(const ReaderConfig& config, Found found, std::string identity, rpc::RangeReader ranges,
@@ -89,7 +90,7 @@ class Reader {
   void ShareWithHost(const ReaderConfig& config, const std::string& file_id, Maps maps,
                      std::shared_ptr<AgentPass> passes_agent);
   void UseMap(std::shared_ptr<const rpc::CutMap> map);
-  // False: no agent answers there as it should.
+  // False: no agent gives a valid answer there.
   bool MapMetadata(const std::string& agent, const rpc::CutMapQuestion& question);
   void ShareBlocks(std::string agent, rpc::CutMapQuestion question,
                    std::shared_ptr<AgentPass> passes_agent);

@@ -41,8 +41,8 @@ constexpr absl::Duration kPauseMax = absl::Milliseconds(500);
 constexpr absl::Duration kDigestTimeout = absl::Seconds(5);
 
 constexpr char kMirrorFile[] = "/h5mirror.v1.Mirror/MirrorFile";
-// What may still be on its way when the last frame of a part was taken: the windows of gRPC and
-// TCP.
+// The bytes that may still be in flight after the last frame of a part was taken: the windows of
+// gRPC and TCP.
 constexpr uint64_t kInFlightBytes = 32 << 20;
 
 // For the answer to a part of `bytes`, whose frames were taken within `took`: the rest must flow,
@@ -57,7 +57,7 @@ absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
 
 }  // namespace
 
-// One call and the queue that it is driven on. Nothing of it is in flight after its destructor.
+// One call and the queue that it is driven on. After the destructor no operation is in flight.
 class ReaderCalls::Call {
  public:
   explicit Call(const Route& route) : gives_way_in_(route.gives_way_in) {
@@ -135,8 +135,8 @@ class ReaderCalls::Call {
     return Wait(absl::Now() + timeout);
   }
 
-  // The server's answer to a part. A sign of life, which a server gives that holds the stream back
-  // for its bandwidth, is none: the answer gets `timeout` more from then on.
+  // Reads the server's answer to a part. A server that limits the stream's bandwidth sends signs of
+  // life first; each of these gives the answer another `timeout`.
   template <typename Stream>
   Event ReadAnswer(Stream& stream, absl::Time deadline, absl::Duration timeout,
                    v1::MirrorFileResponse* answer) {
@@ -194,7 +194,8 @@ absl::Status ReaderCalls::ReadOnce(const Route& route, absl::Duration timeout, M
   const auto stream = (stub.get()->*begin)(&call.context(), *request, &call.queue(), call.tag());
   const auto take = [&](const Response& answer) {
     sunk = sink(answer);  // May take its time.
-    // A server that only begins to answer, each time, is none that answers.
+    // An empty message extends no deadline: a server might begin an answer each time and never
+    // bring bytes.
     if (!answer.data().empty()) *deadline = absl::Now() + timeout;
     const uint64_t end = answer.offset() + answer.data().size();
     if (!sunk.ok() || answer.data().empty() || answer.ahead() || end <= request->offset()) {
@@ -323,7 +324,8 @@ bool ReaderCalls::RunAtAgent(Route route, absl::Duration timeout, Attempt attemp
   absl::Time deadline = absl::Now() + timeout;
   const absl::Status status = attempt(route, &deadline);
   route.channel.reset();
-  // What it says of the file the server is asked for again; that is no reason to pass it by.
+  // These errors concern the file, not the agent. The server is asked too, but the agent stays in
+  // use.
   const bool is_of_file = status.ok() || absl::IsNotFound(status) || absl::IsOutOfRange(status) ||
                           absl::IsAborted(status) || absl::IsDataLoss(status);
   End(route, is_of_file ? absl::OkStatus() : absl::UnavailableError(""));

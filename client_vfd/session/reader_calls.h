@@ -63,12 +63,12 @@ class ReaderCalls {
   // `timeout` is for each message. If the connection breaks in the middle, the rest of the range is
   // asked for again; the first message comes again then.
   using Sink = absl::FunctionRef<absl::Status(const v1::ReadVersionResponse&)>;
-  // With a `canceller` there is one attempt only, and the canceller can end it.
+  // With a `canceller` there is no retry, and the canceller can end the call.
   absl::Status ReadVersion(const ReaderServer& server, v1::ReadVersionRequest request,
                            absl::Duration timeout, Sink sink,
                            rpc::CallCanceller* canceller = nullptr);
 
-  // The same of a cut.
+  // As ReadVersion(), for a cut that is no version.
   using SnapshotSink = absl::FunctionRef<absl::Status(const v1::ReadSnapshotResponse&)>;
   absl::Status ReadSnapshot(const ReaderServer& server, v1::ReadSnapshotRequest request,
                             absl::Duration timeout, SnapshotSink sink,
@@ -80,8 +80,8 @@ class ReaderCalls {
                                                     const v1::WaitForCutRequest& request,
                                                     absl::Duration timeout);
 
-  // Sends a part of another process's cut, to the server. In one attempt, as its session sends it
-  // where this fails. `timeout` is for each frame. Nothing is asked of `next` after it has
+  // Sends a part of another process's cut to the server, in one attempt: if it fails, that process
+  // sends the part. `timeout` is for each frame. `next` is not called after SendPart() has
   // returned.
   struct PartOfCut {
     v1::JoinSession join;
@@ -99,7 +99,7 @@ class ReaderCalls {
 
   // The socket of the agent for `server`; empty: there is none, or it has just failed.
   std::string AgentFor(const ReaderServer& server);
-  // That agent has just failed to answer in time.
+  // Notes that the agent failed to answer in time, so that the next calls skip it.
   void PassByAgent(const ReaderServer& server);
 
   // The block cache of all readers of the process. Lives as long as one of them is open.
@@ -157,10 +157,10 @@ class ReaderCalls {
   void EndTrial(const std::string& key, const absl::Status& status);
   // At the server, or at those of its cluster, one after the other.
   absl::Status RunAtServers(const Target& target, Attempt attempt);
-  // Of a call at one server. A suspect one gets little time at the first, so that the others are
-  // asked soon; then it is one that may be slow.
+  // The turn of a server in one call. A suspect server gets little time in its first turn, so that
+  // the others are asked soon. In a later turn it may be slow.
   enum class Turn { kFirst, kLater };
-  // At one server, for how long, and of that to connect.
+  // A visit to one server: its time limit, and the part of it for connecting.
   struct Visit {
     Route route;
     absl::Duration timeout;
@@ -171,7 +171,7 @@ class ReaderCalls {
   // Tries again until `*deadline`, unless there are others to ask.
   absl::Status RunAt(Visit visit, absl::Time* deadline, Attempt attempt);
   absl::Status TryUntil(const Route& route, bool has_others, absl::Time* deadline, Attempt attempt);
-  // The same, in one attempt, without a note about the server's state.
+  // As RunAt(), in one attempt, and without a note about the server's state.
   absl::Status RunOnce(const Target& target, Attempt attempt);
   // Finds the agent for `server`. False: there is none, or it failed a moment ago.
   bool FindAgent(const ReaderServer& server, Route* route);
@@ -207,7 +207,7 @@ class ReaderCalls {
   std::map<std::string, absl::Time> not_direct_until_ ABSL_GUARDED_BY(mutex_);  // by TrialKey()
   std::weak_ptr<rpc::BlockCache> cache_ ABSL_GUARDED_BY(mutex_);
   int calls_ ABSL_GUARDED_BY(mutex_) = 0;
-  // The calls of them that a fork cancels.
+  // The calls in flight that a fork cancels.
   std::set<Call*> waits_ ABSL_GUARDED_BY(mutex_);
   bool forks_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t forks_begun_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -78,7 +78,7 @@ absl::StatusOr<std::unique_ptr<Reader>> Start(const H5mReaderOpen& open, H5mRead
 
 // The newest cut: after the time has passed it may be the old one; 0: none yet.
 absl::StatusOr<int64_t> AwaitCut(const H5mWait& wait) {
-  // Of one call: a server that hangs is noticed.
+  // The limits of one call, so that a hanging server is noticed.
   constexpr absl::Duration kCallMax = absl::Minutes(1);
   constexpr absl::Duration kAnswerMax = absl::Seconds(5);
   ReaderServer server;
@@ -113,8 +113,7 @@ H5mReader* ReaderOpen(const H5mReaderOpen* open, H5mReaderInfo* info, char* erro
       return 0;
     }
     const int number = Tell(reader.status(), error, error_size);
-    // Not ENOENT: HDF5 takes a source of a virtual dataset that does not exist for one without
-    // data.
+    // Not ENOENT: HDF5 reads a missing source file of a virtual dataset as fill values.
     return open->linked != 0 && absl::IsOutOfRange(reader.status()) ? ESTALE : number;
   });
   if (opened == nullptr) info->error_number = failed;

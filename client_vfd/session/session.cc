@@ -178,7 +178,7 @@ void Session::ChildWrote() { NoteChildWrite(session_id_); }
 
 void Session::NoteChildren() {
   if (config_.remote || !watch_.TakeChildWrites()) return;
-  // What it wrote is in the file and in no dirty map: send all of it.
+  // The child's bytes are in the file and in no dirty map, so the whole file is sent.
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
 }
 
@@ -235,12 +235,12 @@ absl::Status Session::Close() {
   return result;
 }
 
-// What there is to note now, or that there is no more to come.
+// Notes the state of the close in the record, or ends the session.
 void Session::SettleClose(bool is_acked) {
   if (config_.remote && !is_acked) {
     GiveUpRemote();
   } else if (WaitsToClaim()) {
-    // What there is to note depends on what becomes of the session before.
+    // The note depends on how the session before this one ends.
   } else if (!tickets_.sealed() || !collecting() || tickets_.IsFinalLost() ||
              tickets_.IsFinalAcked(H5M_ACK_DURABLE)) {
     // Durable; or abandoned, or without a server that has the last cut.
@@ -258,7 +258,7 @@ absl::Status Session::CloseResult() const {
   return absl::UnavailableError(
       tickets_.sealed()
           ? absl::StrCat(config_.server.server, " has not confirmed the last close")
-          : "it was closed after a call had failed, and what followed its last cut is lost");
+          : "it was closed after a call had failed, and data written after its last cut is lost");
 }
 
 void Session::GoBehind(const std::string& why, bool quiet) {
@@ -326,19 +326,20 @@ bool Session::SaveRecord(RecordState state) {
 bool Session::SaveProgress() {
   if (!closing_.is_unlocked()) return SaveRecord(RecordState::kOpen);
   if (IsAnothersFile()) return false;
-  // What the record said was sent, and not answered, is not what the server will have.
+  // The barrier that the record names as sent may be lost with its stream, so the map is written
+  // again.
   SaveDirtyMap();
   return SaveRecord(RecordState::kBehind);
 }
 
-// Another program has opened the file since it was closed here: its record, and what the server
-// lacks, are that one's to say.
+// True: another program has opened the file since it was closed here. Then the record and the dirty
+// map belong to that program.
 bool Session::IsAnothersFile() const {
   if (!closing_.is_unlocked() || config_.remote) return false;
   if (closing_.is_anothers()) return true;
   if (life_.has_follower()) return false;
   if (!FileIsAsClosed()) return true;
-  // It may have written nothing yet.
+  // The file looks unchanged, but the other program may not have written yet.
   return record_.IsAnothers();
 }
 
@@ -368,7 +369,7 @@ void Session::FinishSession() {
   if (gone()) host_.WakeSuccessors(*this);
 }
 
-// What the mirror lacks is noted beside the file, and the user hears how it gets there.
+// Notes beside the file which bytes the mirror lacks, and tells the user how they will be sent.
 void Session::EndBehind() {
   if (!standing_.is_behind()) {
     standing_.EndBehind(absl::StrCat(

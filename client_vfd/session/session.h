@@ -163,8 +163,8 @@ struct SessionConfig {
   uint32_t page_size_bytes = 0;
   absl::Duration version_every;         // zero: flushes make no versions
   absl::Duration version_min_interval;  // zero: every close makes one
-  // A change by a program without the driver becomes a version first, where nothing speaks against
-  // it (session_outside.cc). The caller holds the file's lock.
+  // A change by a program without the driver becomes a version first, if session_outside.cc finds
+  // no objection. The caller holds the file's lock.
   bool adopts_outside_change = false;
   // The file already has the program's changes since its open, and is consistent now.
   bool is_written = false;
@@ -208,18 +208,19 @@ class Session final : public std::enable_shared_from_this<Session>,
   // the last Cut(). False: not acknowledged as asked; the mirror is behind or diverged.
   void Cut(CutKind kind, H5mAck ack, std::string comment);
   bool AwaitCut();
-  // Before a Cut() or Seal(): what that belongs to.
+  // Call before Cut() or Seal(): sets the group's cut to which the next cut belongs.
   void SetGroup(std::optional<GroupCut> group);
-  // As Cut() of a tick that waits for no ack. It makes none if the newest cut has all that was
-  // written.
+  // As Cut() of a tick that waits for no ack. Makes no cut if nothing was written since the newest
+  // one.
   void TickIfChanged();
   // Returns when no closed cut needs the local file's present bytes any more: they are sent, or
-  // copied. Else the cut is given up, and its ranges belong to the next one.
+  // copied. A cut that does not get there in time is given up; its ranges join the next cut.
   void DetachCuts();
   // A part of the next cut that another process sends (session_parts.cc, and part_ticket of
   // session_api.h). Waits as DetachCuts(). Unset: no parts now.
   std::optional<PartTicket> TicketForPart();
-  // It is over. False: it failed, or the stream of `place` has gone on or is gone; AfterWrite() it.
+  // The part has ended. False: it failed, or its stream has moved on or is gone. Then call
+  // AfterWrite() for its ranges.
   enum class PartEnd { kSent, kFailed };
   bool EndPart(const StreamParts::Place& place, const std::vector<Extent>& extents, PartEnd end);
   // A close in four steps.
@@ -295,7 +296,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   // All that is not durable is sent again, as one cut: nobody waits for those that were closed.
   void LoseCuts() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Of the sessions that followed each other, the one whose cuts, if any, are the server's newest.
+  // The session that made the server's newest cuts, if any: this one or one that it followed.
   Bytes16 LastSession() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return link_.ever_opened() || queue_.last_seq() > 0 ? session_id_ : base_.followed_session();
   }
@@ -348,8 +349,8 @@ class Session final : public std::enable_shared_from_this<Session>,
   // After a server of a cluster that is away, or may be of another one.
   Retry RetryInCluster() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LoseEnded(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A stream that was not taken has ended with `status`. True: that is a refusal, and another
-  // server of the list is asked, or will be, as the one that was asked may be of another cluster.
+  // A stream that no server took has ended with `status`. True: `status` is a refusal, and another
+  // server of the list is asked now or soon. The refusing server may belong to another cluster.
   bool AskOthersFirst(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The server has ended the stream with kUnavailable.
   void LeaveServer(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -405,39 +406,39 @@ class Session final : public std::enable_shared_from_this<Session>,
   // may be much earlier: the call waits for the others first.
   void BeginWait() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits for `reached`. `since`: when the program's call began. `linger`: how long the call may
-  // take in all; counts only where an outage lets the program go on locally.
+  // take in all; used only where the program goes on locally during an outage.
   Waited Await(absl::FunctionRef<bool()> reached, absl::Time since,
                absl::Duration linger = absl::ZeroDuration()) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Await(), and each time that the server goes away meanwhile RideOut(), until `acked`.
+  // Calls Await(), and RideOut() each time that the server goes away, until `acked`.
   Waited AwaitThrough(absl::FunctionRef<bool()> reached, absl::FunctionRef<bool()> acked,
                       absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut,
                       absl::Time since, absl::Duration linger)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // So for the final cut.
+  // The same for the final cut.
   Waited AwaitFinal(absl::FunctionRef<bool()> reached, absl::FunctionRef<bool()> acked,
                     absl::FunctionRef<bool()> cut) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AwaitUntil(absl::FunctionRef<bool()> reached, absl::Time deadline)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Waits while the server is away: at most `outage_wait` from when it went away, and at most until
-  // `give_up`, the end of the program's call, which the first outage sets. While the awaited cut is
-  // `lost`, `cut` makes another; false: it cannot. True: the server is back, and the cut is on its
-  // way.
+  // Waits while the server is away: at most `outage_wait` from the start of the outage, and at most
+  // until `give_up`. `give_up` ends the program's call; the first outage sets it. While the awaited
+  // cut is `lost`, `cut` makes another; it returns false if it cannot. True: the server is back,
+  // and the cut is on its way.
   bool RideOut(absl::FunctionRef<bool()> lost, absl::FunctionRef<bool()> cut, absl::Time* give_up)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitHandedOver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AwaitFinalCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The file is given up without a clean close: waits for the cut of its last flush.
+  // For a file that is given up without a clean close: waits for the cut of its last flush.
   void AwaitLastCut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Duration Patience() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Progress() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Telling (session_report.cc).
-  // The state that others hear: RESYNCING where a resync goes on, else that of `standing_`.
+  // Reports (session_report.cc). The state that others hear: RESYNCING during a resync, else that
+  // of `standing_`.
   H5mState ToldState() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool ReportIsDue(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   grpc::ByteBuffer ReportMessage(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // True: changes are collected. Also after a refusal, which may be a token that has expired: the
-  // next program's open brings the changes.
+  // True: changes are collected. Also after a refusal: a token may have expired, and then the next
+  // program's open sends the changes.
   bool collecting() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !standing_.is_diverged(); }
   bool may_be_answered() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return collecting() && !link_.is_refused();
@@ -445,16 +446,17 @@ class Session final : public std::enable_shared_from_this<Session>,
   // `quiet`: the next attempt comes at once, and the user need not know yet.
   void GoBehind(const std::string& why, bool quiet) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void TimeOut() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Gives the stream up, as its server is silent, or too slow: the next one of a list is asked.
+  // Gives the stream up, because its server is silent or too slow. The next server of a list is
+  // asked.
   void CutOff(const std::string& why, Retry retry = Retry::kNever)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The same for a reason of this side: the server stays as it is.
+  // Gives the stream up for a reason on this side. The session stays with its server.
   void CutOffHere(const std::string& why, Retry retry = Retry::kNever)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Notify(const char* event, const std::string& detail, bool to_user)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CopyOut(Extent extent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // As CutQueue::MergeTick(), where the open cut may become a longer one.
+  // As CutQueue::MergeTick(), if the open cut may grow.
   bool MergeTick() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return !parts_.is_spoiled() && queue_.MergeTick();
   }

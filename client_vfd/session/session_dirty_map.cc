@@ -25,8 +25,8 @@ DirtyMap::Claim ClaimOf(Claim claim) {
 
 }  // namespace
 
-// As from a predecessor that could not bring its changes across; the server knows that one's cuts
-// by its session.
+// Works as with a predecessor whose changes did not reach the server. The server knows that
+// session's cuts by its id.
 void Session::TakeUp(const DirtyMap& map) {
   Changes changes;
   changes.extents.AddAll(map.extents);
@@ -42,17 +42,17 @@ void Session::TakeUp(const DirtyMap& map) {
   TakeOver(changes);
 }
 
-// As from a predecessor whose last cut is visible (FollowPredecessor()): the close that was on its
-// way is what the server is asked for. Where that never arrived, or is lost again, the changes are
-// sent, on top of the cut that the map is the difference to.
+// Works as with a predecessor whose last cut is visible (FollowPredecessor()): asks the server for
+// the cut of the unanswered close. If that cut never arrived, or is lost again, the changes are
+// sent on top of the map's base cut.
 void Session::FollowClose(const DirtyMap& map, Changes changes) {
   base_.Follow(map.session_id, map.base_cut, map.cut_newest);
   queue_.Inherit(std::move(changes));
 }
 
-// Nothing where no later session could know what its changes are the difference to, where not all
-// changes were collected, or where the file has changed since: what waits in this program to change
-// it again knows of no map.
+// Unset if no map would be right: the base of the changes is unknown, not all changes were
+// collected, or the file has changed since. The last case includes a newer session of this program,
+// which does not read the map.
 std::optional<DirtyMap> Session::MakeDirtyMap() const {
   if (config_.remote || !closing_.stat() || !succession_.is_claimed() || !collecting())
     return std::nullopt;

@@ -1,4 +1,4 @@
-// What the end of a stream means for the next one: where it goes, and when.
+// Decides after the end of a stream where the next one goes, and when.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -81,7 +81,7 @@ bool Session::AskOthersFirst(const absl::Status& status) {
     host_.ReadTokenSoon(config_.server);
   }
   const bool has_more = route_.OnRefused(config_.server);
-  // Those that took it once, and are away now, have not refused it.
+  // A server that took the session once and is away now has not refused it.
   const bool may_come_back = link_.ever_opened() && !route_.HaveAllRefused(config_.server);
   if (!has_more && !may_come_back) return false;
   if (has_more && !link_.ever_opened() && standing_.is_connecting() && queue_.TakeBack()) {
@@ -156,7 +156,7 @@ bool Session::TakeNewToken() {
   return true;
 }
 
-// As after an outage: what the program has flushed since goes with a cut of its own.
+// As after an outage: the data that the program has flushed since goes in a cut of its own.
 void Session::GoOnWithToken() {
   waits_for_token_ = false;
   if (life_.done()) return;
@@ -165,8 +165,8 @@ void Session::GoOnWithToken() {
   if (LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
 }
 
-// A connection that fails before a barrier was sent on it, as a TLS handshake on a machine under
-// load may, costs no more than another attempt.
+// A connection may fail before any barrier was sent on it, such as a TLS handshake on a machine
+// under load. That costs one more attempt, and nothing else.
 bool Session::TryFirstAgain(const absl::Status& status) {
   const bool is_of_list = route_.is_configured();
   const bool has_more = route_.HasUntried(config_.server);
@@ -188,7 +188,7 @@ bool Session::TryFirstAgain(const absl::Status& status) {
   return true;
 }
 
-// What the program has closed is tried again, now and then.
+// A closed file's session is tried again from time to time.
 bool Session::TakeFinalAttempt(Retry retry) {
   if (retry == Retry::kNever || !tickets_.sealed() || link_.is_refused()) return false;
   const bool has_attempts = link_.TakeFinalAttempt();
@@ -200,9 +200,10 @@ Session::Retry Session::RetryInCluster() const {
   return tickets_.sealed() && !AwaitsTakeover() ? Retry::kFinalCut : Retry::kTakeover;
 }
 
-// A takeover lasts for seconds, and servers that say that nobody serves the file answer at once. So
-// the close's time counts then, and no number of attempts; a program that lives on gives it as much
-// time as most takeovers take. An outage that was longer than that at the close is no takeover.
+// A takeover lasts for seconds, but the other servers answer at once that nobody serves the file.
+// So attempts are limited by the close's time, not by their number. A program that lives on gives
+// as much time as most takeovers take. An outage that was longer than that at the close is no
+// takeover.
 bool Session::AwaitsTakeover() const {
   if (!tickets_.sealed() || !route_.IsOfCluster(config_.server)) return false;
   const absl::Time closed_at = program_clock_.close_time();

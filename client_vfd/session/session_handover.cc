@@ -114,8 +114,8 @@ void Session::FollowPredecessor(Handing handing) {
   if (waited) ClaimClosed();
 }
 
-// The next open of the file, in any program, must find the changes of this session and of the one
-// before, which the server has not answered yet. It must also find the base of these changes.
+// The server has not yet acknowledged the changes of this session and of the one before. The next
+// open of the file, in any program, must find these changes and their base.
 void Session::ClaimToClose() {
   if (!WaitsToClaim()) return;
   std::optional<Handover> from;
@@ -144,8 +144,8 @@ void Session::Inherit(Handover from) {
   if (SaveProgress()) record_.ForgetElsewhere();
 }
 
-// The session before has ended, and its record is what it will be: now the changes of this one,
-// which the program has closed since, have something to be the difference to.
+// The session before has ended, so its record is final and gives this session's changes their base.
+// The program has closed this session meanwhile.
 void Session::ClaimClosed() {
   Claim();
   LoseCuts();
@@ -160,8 +160,8 @@ void Session::ClaimClosed() {
   }
 }
 
-// What the predecessor has not brought across, below what this session has closed meanwhile: the
-// file holds both by now, so they become one cut.
+// Takes over the changes that the predecessor has not sent. The file holds them and this session's
+// closed cuts by now, so all become one cut.
 void Session::TakeOver(const Changes& changes) {
   queue_.SendAgain();
   queue_.AddChanges(changes);

@@ -53,31 +53,32 @@ class SessionHost {
 
   // Owns the session until it is done and its stream has ended.
   virtual void Add(std::shared_ptr<Session> session) = 0;
-  // Has the sender thread look at the session soon. Any thread, cheap when it is awake already.
+  // Wakes the sender thread for this session. Any thread may call it; cheap if the thread is awake.
   virtual void Wake(Session* session) = 0;
   // The newest session of the same file that has not ended and was not superseded; null: none.
   virtual std::shared_ptr<Session> Predecessor(const Session& session) = 0;
-  // Wakes the other sessions of the file of `ended`, which has given its lease back or never gets
-  // one.
+  // Wakes the other sessions of the file of `ended`. That session has given its lease back, or will
+  // never get one.
   virtual void WakeSuccessors(const Session& ended) = 0;
 
   virtual FramePool& pool() = 0;
-  // For each server (`server`: rpc::ClientOptions::target) on its own, so that a server that is
-  // away does not concern the sessions with others. Bytes of the copies (CutQueue::saved_bytes())
-  // in all sessions with the server.
+  // The bytes of the copies (CutQueue::saved_bytes()) in all sessions with one server (`server`:
+  // rpc::ClientOptions::target). Counted per server, so that an absent server does not affect
+  // sessions with others.
   virtual std::atomic<int64_t>& saved_bytes(const std::string& server) = 0;
   // True for a while after the server did not answer this process in time. Waits are short then, so
   // that 200 files do not wait 200 times.
   virtual bool Suspect(const std::string& server) = 0;
   virtual void SetSuspect(const std::string& server, bool suspect) = 0;
 
-  // A session has left the server (by target), as another one of its cluster serves the file. For
-  // half a minute the other sessions with it ask earlier, too.
+  // True for half a minute after a session left this server (a target), because another server of
+  // the cluster serves its file. Meanwhile the other sessions with the server ask the others
+  // earlier, too.
   virtual bool IsDoubtful(const std::string& /*target*/) { return false; }
   virtual void SetDoubtful(const std::string& /*target*/) {}
 
-  // The newest token that is known for the server; and has its file read again, as the server has
-  // refused that one. Neither waits for the file.
+  // NewestToken(): the newest known token for the server. The other call has the token's file read
+  // again, after the server refused the token. Neither waits for the file.
   virtual std::string NewestToken(const rpc::ClientOptions& options) { return options.token; }
   virtual void ReadTokenSoon(const rpc::ClientOptions& /*options*/) {}
 

@@ -34,8 +34,8 @@ v1::Intent IntentOf(Claim claim) {
   return v1::INTENT_UPLOAD;
 }
 
-// It is asked on the engine's thread, at most once a minute for all sessions, and answers within a
-// few milliseconds or not at all.
+// Asked on the engine's thread, at most once a minute for all sessions. Takes at most a few
+// milliseconds.
 std::optional<std::string> TlsInTheWay(const rpc::ClientOptions& server,
                                        const absl::Status& status) {
   constexpr absl::Duration kQuestionMax = absl::Milliseconds(250);
@@ -202,13 +202,13 @@ void Session::OnOpened(const v1::SessionOpened& opened) {
   host_.Wake(this);
 }
 
-// What the server has is not what the session goes on from; or it only seems so.
+// The server's newest cut is not the base of this session, or only seems not to be.
 void Session::OnDiverged(const v1::SessionOpened& opened) {
   if (base_.follows_cut() && !link_.resumes()) {  // It is begun again with all of it.
     return link_.OnAnswer(Link::Answer::kLostBase);
   }
-  // What the server may have under the new name is another file: nothing was renamed to it. Nor is
-  // it the server of the record that has moved.
+  // A file that the server has under the new name is another file, because no rename reached it.
+  // Nor is this the moved server of the record.
   const Relation& relation = base_.relation();
   const bool unknown_there =
       opened.last_cut() == 0 && (!relation.renamed_from.empty() || relation.moved_cut != 0);
@@ -222,7 +222,7 @@ void Session::OnDiverged(const v1::SessionOpened& opened) {
       " have diverged: ", opened.state(), "; here the local file is ",
       relation.claim == vfd::Claim::kCreate ? "new" : "another state",
       ". Nothing is overwritten; the program goes on locally. Decide with: h5mirror ",
-      // Which of several mirrors.
+      // Names the mirror if there are several.
       config_.record_tag.empty() ? "" : absl::StrCat("--server ", config_.server.server, " "),
       "resync --from local|remote ", config_.real_path,
       " (both sides are kept), or h5mirror recover | push | adopt ", config_.real_path));
@@ -247,9 +247,9 @@ void Session::TakeBase(const v1::SessionOpened& opened) {
   if (opened.relation() == v1::RELATION_MATCH) base_.OnVisible(opened.last_cut());
 }
 
-// The server starts from nothing where the dirty map is the difference to a cut that it once said
-// was durable (its disk was replaced): all of the file goes with the next cut. Cuts that wait to be
-// sent are part of it, since what they lack is only known as of now.
+// The server has nothing, although it had acknowledged the dirty map's base as durable: its disk
+// was replaced. So the whole file goes with the next cut. Waiting cuts join that cut, because the
+// bytes around them can only be read as they are now.
 void Session::BeginAgain() {
   SendAgain();
   for (const Extent& extent : file_->DataExtents()) queue_.AddWrite(extent);
@@ -300,7 +300,7 @@ void Session::OnEnded(const absl::Status& status) {
   }
   if (tickets_.IsFinalAcked(H5M_ACK_DURABLE)) return;
   if (link_.answer() == Link::Answer::kUnknownFile) return BeginAsNewFile();
-  // A server that has taken the stream is none of another cluster, and refuses it for good.
+  // A server that had taken the stream belongs to the file's cluster, so its refusal is final.
   if (FollowElsewhere(status) || (!was_taken && AskOthersFirst(status))) return;
   const auto mismatch = link_.ever_opened() ? std::nullopt : TlsInTheWay(ServerNow(), status);
   if (mismatch) {
@@ -444,7 +444,7 @@ void Session::LeaveStream() {
   if (was_there && LostNewestCut() && !IsAnothersFile()) CloseCut(CutKind::kTick, "");
   if (!tickets_.sealed() || !was_there) return;
   if (FileIsAsClosed()) return CloseFinalCut();
-  // What is to be sent again is of the session that has opened it since, or another program's.
+  // The bytes to send again may belong to a newer session of the file, or to another program.
   GoBehind("the file was changed since it was closed", true);
   if (life_.released() && life_.has_follower()) return host_.WakeSuccessors(*this);
   if (life_.released() && !WaitsToClaim()) FinishSession();

@@ -177,7 +177,7 @@ int Close(H5mSession* session, char* error, size_t error_size) {
 
 void ChildWrote(H5mSession* session) { Of(session)->ChildWrote(); }
 
-// Never longer than the longest configured timeout of what is still open.
+// Waits at most the longest configured timeout of the sessions that are still open.
 void Drain() {
   Guard([] {
     Engine::Get().Drain(Engine::Get().LongestTimeout());

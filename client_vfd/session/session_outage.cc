@@ -1,9 +1,9 @@
-// What the program's calls wait for, and what they do while the server is away.
+// How the program's calls wait for the server, and how they behave during an outage.
 //
 // The program's deadline is not the stream's: a call that has waited long enough goes on, and the
 // sender gives the stream up only when the server has said nothing for longer. A disk that takes
-// two seconds to sync is no outage. Nor is a link that is slower than the program. A close may be
-// given longer (`linger`), and then goes on waiting only for what will be there by then.
+// two seconds to sync is no outage. Nor is a link that is slower than the program. A close may wait
+// longer (`linger`), as long as the rate of the data lets it end in that time.
 #include <algorithm>
 #include <utility>
 
@@ -214,7 +214,8 @@ void Session::AwaitHandedOver() {
     CloseCut(CutKind::kCommit, config_.comment);
     return true;
   };
-  // What is still to be read then is read later, and counts only if the file is as it was closed.
+  // Bytes that are unread by then are read later. They are used only if the file is still as it was
+  // closed.
   const auto never = [] { return false; };
   const Waited waited = AwaitFinal(handed_over, never, cut);
   if (waited != Waited::kReached) closing_.Spend();
@@ -230,9 +231,10 @@ void Session::NoteUnconfirmed() {
   SaveRecord(RecordState::kBehind);
 }
 
-// A barrier that goes out after the lock was given back is noted before. False: it must not go, as
-// another program has opened the file. That one goes on from what was noted, where this barrier's
-// cut is not; and what was read of the file since may be of none of its states.
+// Notes a barrier in the record before it goes out, if the file's lock was given back. False: do
+// not send it, because another program has opened the file. That program goes on from the record,
+// which lacks this barrier's cut. Also, the bytes that were read since may mix two states of the
+// file.
 bool Session::NoteBarrier() {
   if (!closing_.is_unlocked()) return true;
   if (!FileIsAsClosed()) return false;

@@ -15,8 +15,8 @@
 namespace h5mirror::vfd {
 namespace {
 
-// How long the program waits for the comparison, and then for the version. What is late goes on
-// beside it.
+// How long the program waits for the comparison, and then for the version. After that the work goes
+// on in the background.
 constexpr absl::Duration kCompareTime = absl::Seconds(5);
 constexpr absl::Duration kDurableTime = absl::Seconds(5);
 
@@ -56,14 +56,14 @@ bool Session::ClaimOutside(const std::optional<FoundRecord>& found) {
 }
 
 // The next session of the program, on its thread. A file that was changed outside between two opens
-// is compared with what the server has, so its newest cut must be known.
+// is compared with the server's file, so the newest cut there must be known.
 void Session::AwaitEnd(const LocalFacts& facts) {
   if (config_.remote || facts.created) return;
   absl::MutexLock lock(&mutex_);
   const bool is_changed =
       life_.released() && closing_.stat() && *closing_.stat() != facts.stat_at_open;
   if (!is_changed || record_.IsAnothers()) return;
-  // Of a cut that is on its way as a whole the answer is awaited; any other one is given up.
+  // Waits for the answer if the whole cut is in flight; gives up any other cut.
   if (queue_.drained() && tickets_.IsFinalTaken() && link_.is_open()) {
     life_.OnReopened();
   } else {
@@ -124,7 +124,7 @@ void Session::NoteOutside() {
 // The program may change the file afterwards.
 void Session::AwaitOutside() {
   absl::MutexLock lock(&mutex_);
-  // Else nothing but its times had changed.
+  // Otherwise only the file's times had changed.
   if (outside_.phase() != OutsideCut::Phase::kOnItsWay) return;
   const AskedCut asked = std::exchange(asked_, AskedCut{});
   const auto settled = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

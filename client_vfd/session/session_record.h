@@ -1,5 +1,5 @@
-// The record of one open of a file (base/local_record.h): its content, its place, and when it
-// is another program's.
+// The record of one open of a file (base/local_record.h): its content, its place, and whether
+// another program has taken it over.
 //
 //   found here, or nowhere ------------------------------------> here: written in place
 //   found at another place of the file --ForgetElsewhere-------> here
@@ -46,8 +46,8 @@ class SessionRecord {
 
   explicit SessionRecord(RecordPlace place) : place_(std::move(place)) {}
 
-  // The file's record; where it has none and was not made by this open, that of the file which it
-  // was before it was renamed.
+  // The file's record. If it has none and this open did not create it: the record beside its former
+  // name, before a rename.
   std::optional<FoundRecord> Find(const LocalFacts& facts);
   // The map at the place of `found` that this record names, if the file is still as that says.
   std::optional<DirtyMap> FindMap(const FoundRecord& found, const Relation& relation,
@@ -60,18 +60,19 @@ class SessionRecord {
   // The server knows nothing of a former name.
   void BeginAsNewFile();
 
-  // True: it is written. False, without an error, for kUpdate: it is gone, or another session's.
-  // Removes a dirty map that it does not name any more. Errors: as WriteLocalRecord().
+  // True: the record is written. False, for kUpdate only: the record is gone, or is another
+  // session's. Removes a dirty map that the record no longer names. Errors: as WriteLocalRecord().
   absl::StatusOr<bool> Save(const News& news, Writing writing);
   // Writes a map, which the next Save() of kBehind names. Errors: as WriteDirtyMap().
   absl::Status SaveMap(const DirtyMap& map);
   // The next Save() names no map. False: there was none.
   bool ForgetMap();
-  // Before the program changes a file that was changed outside: it is ahead of the server by `map`,
-  // as after a close that was not answered. False: not written, and the record is as it was.
+  // Call before the program changes a file that was changed outside. Notes that the file is ahead
+  // of the server by `map`, as after an unanswered close. False: the record could not be written
+  // and is as it was.
   bool NoteOutside(const DirtyMap& map, absl::Time now);
   void SetLevel(int64_t cut, int64_t version);
-  // False: it is the same already.
+  // False: the record has this id already.
   bool SetFileId(const Bytes16& file_id);
 
   // Removes the record that was found at another place of the file.
@@ -79,10 +80,10 @@ class SessionRecord {
   bool is_renamed() const { return !value_.renamed_from.empty() || former_place_; }
   void ForgetRename() { value_.renamed_from.clear(); }
   void ForgetFormerPlace();
-  // It was found beside a former name, of which the server has not heard.
+  // The record was found beside a former name. The server does not know of the rename yet.
   bool has_former_place() const { return former_place_.has_value(); }
 
-  // Another session has written it since.
+  // True: another session has written the record since.
   bool IsAnothers() const;
   bool names_map() const { return value_.dirty_map_id != Bytes16{}; }
   const LocalRecord& value() const { return value_; }

@@ -23,11 +23,11 @@ void Session::ClaimRemote() {
   base_.SetLevel(base_.base_cut(), 0);
 }
 
-// The server has something else by now than what was opened, or than what was sent before its
+// The server's file is no longer the cut that was opened, or not the one sent before the server's
 // restart.
 void Session::OnMovedOn(const v1::SessionOpened& opened) {
-  // Nothing of the new generation survived, and the old one has had no cut since. All of the new
-  // one is in the spool, and is sent again.
+  // The server has lost the whole new generation, and has made no cut of the old one since. All of
+  // the new one is in the spool, and is sent again.
   if (link_.resumes() && base_.HasLostGeneration(opened.last_cut())) {
     base_.BeginAgain();
     link_.OnAnswer(Link::Answer::kLostBase);  // The stream ends by itself, and is begun again.
@@ -86,7 +86,7 @@ absl::Status Session::OpenResult() {
                                          : standing_.detail());
 }
 
-// What it still has to send is of no use to anybody: the program has heard that it is lost.
+// Unsent bytes are useless now: the program has been told that they are lost.
 void Session::GiveUpRemote() {
   standing_.Explain(std::string(CloseResult().message()));
   if (life_.streaming() && tickets_.sealed()) link_.Cancel();

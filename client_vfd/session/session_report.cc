@@ -1,4 +1,4 @@
-// What a session says of itself: to the program, and to the server, which tells others.
+// A session's reports: to the program, and to the server, which passes them on to others.
 #include <algorithm>
 #include <cstring>
 
@@ -30,7 +30,8 @@ void Session::Status(H5mStatus* status) {
 }
 
 bool Session::ReportIsDue(absl::Time now) const {
-  // After the last barrier the stream is half-closed; and one that does not flow needs no more.
+  // No report after the last barrier, which half-closes the stream, and none on a stream that does
+  // not flow.
   if (!link_.is_open() || tickets_.IsFinalTaken() || life_.done() || outbox_.size() > 1)
     return false;
   return progress_.IsDue(ToldState(), now);

@@ -14,7 +14,7 @@ namespace {
 
 using Told = OwnerSearch::Told;
 
-// Of an answer that names no server which serves the file.
+// The meaning of an answer that names no serving server.
 Told ToldBy(const absl::Status& status) {
   if (rpc::IsNobodyServes(status)) return Told::kNobody;
   switch (status.code()) {
@@ -130,7 +130,7 @@ OwnerSearch::Told Session::WeighAnswer(const ServerAnswer& answer) {
   return Told::kNobody;
 }
 
-// Nothing of it was durable: its next owner need not have it.
+// True: no cut of the file was durable, so its next owner may lack the file.
 bool Session::MayBeNew() const { return base_.base_cut() <= 0 && tickets_.durable_seq() == 0; }
 
 // `server` says nothing against the one that lacks the file. Where all say so, the stream moves

@@ -62,7 +62,8 @@ void Session::OnWritable() {
   {
     absl::MutexLock lock(&mutex_);
     outbox_.OnWritable();
-    // What keeps the lease fits into any buffer, and says nothing of a server that hangs.
+    // A keep-alive message fits into any buffer. So sending one does not show that the server is
+    // alive.
     if (outbox_.sending() != Outbox::Kind::kKeepAlive) {
       Progress();
       stream_clock_.OnTaken(program_clock_.progress_time());

@@ -15,7 +15,7 @@ namespace {
 // A close is not worth more: the server lets go of the cut by itself.
 constexpr absl::Duration kCloseWait = absl::Milliseconds(300);
 
-// Forks of this process and those that it comes from.
+// The number of forks from the first process down to this one.
 std::atomic<int> fork_count = 0;
 
 struct Roots {

@@ -34,7 +34,7 @@ class Stream {
   virtual void Cancel() = 0;
   // No further call to the owner.
   virtual void Abandon() = 0;
-  // The address that it leads to, as gRPC writes it; empty: unknown.
+  // The peer's address, as gRPC writes it; empty: unknown.
   virtual std::string Peer() const { return ""; }
 };
 

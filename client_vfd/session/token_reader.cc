@@ -128,7 +128,8 @@ void TokenReader::ReadAll() {
                                             ? rpc::MakeMungeToken(known.source, known.target)
                                             : rpc::ReadToken(known.source);
     absl::MutexLock lock(&mutex_);
-    // As after a logout: the token goes on until it expires. munged is asked again.
+    // No new token, for instance after a logout: the old one is used until it expires. munged is
+    // asked again.
     tokens_[key].is_wanted |= !token.ok() && rpc::IsMungeSource(known.source);
     if (!token.ok()) continue;
     tokens_[key].token = *std::move(token);

@@ -24,7 +24,7 @@ class TokenReader {
   // How often files of tokens that expire are read. A credential of munge is made anew when a
   // server has refused one; rpc::Authorize() renews it by its age.
   static constexpr absl::Duration kPeriod = absl::Seconds(2);
-  // Between two credentials, for a user whom the server refuses whatever it shows.
+  // The least time between two credentials, for a user whom the server refuses with each.
   static constexpr absl::Duration kMungePause = absl::Seconds(5);
 
   static TokenReader& Get();
@@ -33,7 +33,7 @@ class TokenReader {
   void Note(const rpc::ClientOptions& options);
   // The newest token of the source of `options` that is known. Without one: the token in them.
   std::string Newest(const rpc::ClientOptions& options);
-  // A server has refused it: has its file read now, or a credential made.
+  // A server has refused the token: has its file read now, or a new credential made.
   void ReadSoon(const rpc::ClientOptions& options);
 
   // pthread_atfork: the child has no thread, and begins with a reader of its own.
@@ -42,8 +42,9 @@ class TokenReader {
   static void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
  private:
-  // After so many periods without a use the thread ends. Counted, as objects with static storage,
-  // among them clocks, may be gone when the process ends and the thread goes on.
+  // The thread ends after this many periods without a use. It counts periods instead of reading a
+  // clock: at the end of the process, objects with static storage may be gone while the thread
+  // still runs.
   static constexpr int kIdlePeriods = 30;
 
   struct Known {
@@ -58,14 +59,14 @@ class TokenReader {
   void Use(bool needs_thread) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run();
   bool IsWanted();
-  // False: nobody has used a token for a while, and the thread is to end.
+  // False: no token was used for kIdlePeriods, and the thread ends.
   bool AwaitTurn();
-  // Those whose turn it is.
+  // The tokens whose files are to be read now.
   std::map<std::string, Known> TakeDue();
   void ReadAll();
 
   absl::Mutex mutex_;
-  // By the source; a credential of munge is for one server, so by both.
+  // Keyed by source. A credential of munge is for one server, so its key has source and target.
   std::map<std::string, Known> tokens_ ABSL_GUARDED_BY(mutex_);
   int idle_periods_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last use
   bool is_wanted_ ABSL_GUARDED_BY(mutex_) = false;

@@ -15,7 +15,8 @@ constexpr uint32_t kBlockSeconds = 365 * 24 * 60 * 60;
 
 const char* OrNull(const std::string& text) { return text.empty() ? nullptr : text.c_str(); }
 
-// Of a call that reaches Ceph for a fencing: all but the end of this client itself may go away.
+// The error of a call to Ceph for a fencing. Every error may pass, except the fencing of this
+// client itself.
 absl::Status FenceError(int error, std::string_view what) {
   const absl::Status status = CephError(error, what);
   return absl::IsInternal(status) ? status : absl::UnavailableError(status.message());

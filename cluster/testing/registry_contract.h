@@ -1,5 +1,5 @@
-// What every form of the registry owes its callers, as tests: registry_contract.cc, compiled into
-// each program that instantiates them.
+// Tests of the promises that every form of the registry must keep: registry_contract.cc, compiled
+// into each program that instantiates them.
 #ifndef H5MIRROR_CLUSTER_TESTING_REGISTRY_CONTRACT_H_
 #define H5MIRROR_CLUSTER_TESTING_REGISTRY_CONTRACT_H_
 

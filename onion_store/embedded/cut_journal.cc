@@ -128,7 +128,7 @@ absl::Status CheckOwner(EnvTree& tree, const std::string& name, EnvFile& journal
                               "--recover of that user"));
 }
 
-// Of one that is not there yet as a whole: its magic, the beginning of that, or, after a power
+// True: the journal is not complete yet. It has its magic, the beginning of that, or, after a power
 // loss, zeros.
 bool MayBeBegun(std::string_view journal) {
   const std::string_view begin = journal.substr(0, kMagic.size());
@@ -176,8 +176,8 @@ std::string RetiredNotice(const std::string& name, const JournalCut& cut) {
 }
 
 // Checks the way for a head that lies between the two cuts. A file with another inode is not
-// brought forward: a user who put the former file back wants no edit finished. Such a copy may
-// still go back.
+// brought forward: if a user put the former file back, the edit must not be finished. Such a copy
+// may still go back.
 absl::StatusOr<JournalWay> CheckHead(EnvFile& head, const std::string& name, const FileStat& stat,
                                      const JournalLeft& left, JournalWay way) {
   if (stat.inode != left.cut.inode && way != JournalWay::kBack) return IsAnother(name);
@@ -212,9 +212,10 @@ absl::Status CutJournal::CheckNamed(const JournalCut& cut) {
   const auto named = tree_.Stat(name_);
   if (!named.ok() && !absl::IsNotFound(named.status())) return named.status();
   if (named.ok() && named->inode == cut.inode) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      StrCat(name_, " was ", named.ok() ? "replaced" : "removed",
-             " while it was edited: nothing is done to what has its name now"));
+  return absl::FailedPreconditionError(StrCat(
+      name_, named.ok() ? " was replaced while it was edited: the file that has its name now "
+                          "is left alone"
+                        : " was removed while it was edited: nothing is put under its name"));
 }
 
 absl::Status CutJournal::Put(const JournalCut& cut, const FileStat& before) {
@@ -248,8 +249,8 @@ absl::Status CutJournal::Clear() {
   return absl::OkStatus();
 }
 
-// Of a cut that failed with `why`, of which the head holds nothing: the journal, which may be whole
-// on disk nevertheless, must say nothing of it.
+// Takes back a cut that failed with `why`, and of which the head holds nothing. The journal may be
+// complete on disk all the same, so it is made void.
 absl::Status CutJournal::Retract(const absl::Status& why) {
   left_ = Left::kBetween;
   absl::Status cleared = file_->Truncate(0);

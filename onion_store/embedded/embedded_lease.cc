@@ -76,8 +76,8 @@ struct Readers {
   }
 };
 
-// The name of a client's record beside the head, which is that of a mirror then; empty: there is
-// none.
+// The name of a client's record beside the head; empty: none. With a record the file is mirrored to
+// a server.
 absl::StatusOr<std::string> FindRecord(EnvTree& tree, const std::string& head_name) {
   const absl::StatusOr<std::vector<DirectoryEntry>> entries = tree.List(StrCat(head_name, ".h5m"));
   if (absl::IsNotFound(entries.status())) return std::string();
@@ -173,7 +173,7 @@ absl::Status EmbeddedLease::TakeNow(const std::string& program, JournalWay way) 
   // Only for messages: a full disk must not lock anybody out.
   auto file = tree_->Open(lock_name, OpenKind::kCreateFresh, 0600);
   if (file.ok()) WriteAt(**file, 0, self.Text()).IgnoreError();
-  // What a crash left of a cut of a file without history.
+  // Settles a cut that a crash left half-way in a file without a history.
   const HeadMoved moved = is_mirrored_ ? NoteMovesOf(directory_ / name_) : nullptr;
   absl::Status settled = SettleJournal(*tree_, name_, way, moved, &notice_);
   if (!settled.ok()) Release();  // The next try must not meet this lock.
@@ -189,7 +189,7 @@ void EmbeddedLease::Release() {
     auto file = tree_->Open(lock_name, OpenKind::kCreateFresh, 0600);
     file.IgnoreError();  // What is left of the text names a process that is gone.
   } else {
-    // Nothing was kept: it leaves no trace. Whatever else lies in there stays.
+    // No version was made, so the history leaves no trace. Other files in the directory stay.
     tree_->Remove(HistoryName(name_, "open")).IgnoreError();
     tree_->Remove(lock_name).IgnoreError();
     tree_->RemoveDirectory(StrCat(name_, ".h5m")).IgnoreError();

@@ -127,7 +127,8 @@ class EmbeddedStoreImpl final : public EmbeddedStore {
     const VersionNumber change = static_cast<FileImpl&>(**file).outside_change();
     if (change != 0) outside_change_ = change;
     if (!unclean_.exchange(false)) return file;
-    // What a server does when a writer vanishes, which nobody was there to see.
+    // Makes a version of the lost writer's last cut. A server does so when a writer vanishes; here
+    // no process was there to do it.
     H5M_ASSIGN_OR_RETURN(const FileInfo info, (*file)->Info());
     if (info.durable_cut <= info.newest_version.cut) return file;
     Provenance provenance;

@@ -12,12 +12,12 @@
 namespace h5mirror::store {
 namespace {
 
-// What a disk writes whole.
+// The bytes that a disk writes as a whole.
 constexpr size_t kSectorBytes = 512;
 constexpr uint64_t kPieceBytes = 1 << 20;
 
-// Whether a write of `to` over `from` may have left `sector`, wherever it was broken off. What
-// either lacks is zeros.
+// True: an interrupted write of `to` over `from` may have left `sector`. A shorter one of the two
+// goes on with zeros.
 bool MayBeLeft(std::string_view sector, std::string from, std::string to) {
   from.resize(sector.size(), '\0');
   to.resize(sector.size(), '\0');
@@ -78,7 +78,7 @@ bool SectorsAreOfCut(std::string_view bytes, const JournalPage& page) {
   return true;
 }
 
-// What lies beyond the end of `image` is zeros.
+// True: `bytes` begins with `image`, and has only zeros behind it.
 bool Holds(std::string_view bytes, std::string_view image) {
   return bytes.substr(0, image.size()) == image && IsZero(bytes.substr(image.size()));
 }

@@ -21,7 +21,7 @@ absl::Status WriteNow(const RecordPlace& place, LocalRecord record) {
   return WriteLocalRecord(place, record);
 }
 
-// What the server lacks of the file as it is; unset: that is not known.
+// The bytes of the present file that the server lacks; unset: unknown.
 std::optional<DirtyMap> MapOf(const FoundRecord& found, const FileStat& now) {
   const LocalRecord& record = found.record;
   if (record.state != RecordState::kClean) return FindDirtyMap(found.place, record, now);
@@ -52,7 +52,8 @@ void AddCut(const JournalCut& cut, DirtyMap* map) {
     map->truncate = std::min(cut.size_after, map->truncate.value_or(cut.size_after));
 }
 
-// What lies beyond the end went with the first look at the moved head.
+// True: the map has all that the cut changed. Extents beyond the end do not count; the first look
+// at the moved head dropped them.
 bool KnowsOf(const DirtyMap& map, const JournalCut& cut, uint64_t size_bytes) {
   for (const Extent& extent : ExtentsOf(cut)) {
     const uint64_t end = std::min(extent.end(), size_bytes);

@@ -50,15 +50,15 @@ class ArchiveCheck {
     bool has_rows = false;
   };
 
-  // Looks for the objects of the file's copy, as the archive lists them. Where one is lost, the
-  // next copy begins anew. An archive that is away is noted.
+  // Looks for the objects of the file's copy, as the archive lists them. If an object is lost, the
+  // next copy begins anew. An archive that does not answer is noted.
   absl::Status CheckCopy();
   // The name of an object that is lost, or empty; nullopt: not all objects are listed yet.
   absl::StatusOr<std::optional<std::string>> LookForCopy(ObjectStore& store);
   absl::Status EndCopy(const std::string& lost);
   absl::Status ScanSome(const ArchivedSegment& segment);
-  // Looks for the versions that read the segment, in some thousand rows. Reports it at the end,
-  // unless no row names it: then a prune has deleted it meanwhile.
+  // Looks in some thousand rows for the versions that read the segment. Reports it at the end,
+  // unless no row names the segment: then a prune has deleted it meanwhile.
   absl::Status FindReaders();
 
   VerifySource& file_;
@@ -66,7 +66,7 @@ class ArchiveCheck {
   PageSegments& pages_;
   VerifyFindings& findings_;
   std::map<uint64_t, ArchivedSegment> away_;
-  std::deque<uint64_t> todo_;  // the one that is scanned first
+  std::deque<uint64_t> todo_;  // segments to scan, the current one first
   std::optional<ObjectScan> scan_;
   std::optional<Found> found_;
   uint64_t bytes_ = 0;

@@ -21,21 +21,21 @@ class DeadObjects {
   // All must outlive this.
   DeadObjects(const HistoryFiles& files, VersionIndex& index) : files_(files), index_(index) {}
 
-  // Notes durably which objects go: those of segments without a row that are not on the disk, and
-  // those that an earlier job left. What stopped naming them is durable. The caller has the file's
-  // work lock. Errors: those of the index.
+  // Notes durably which objects go: objects of segments without a row that are not on the disk, and
+  // objects that an earlier job left. The change that dropped their rows is durable. The caller has
+  // the file's work lock. Errors: those of the index.
   absl::Status Mark(PageSegments& pages, DroppedVersions& dropped,
                     absl::FunctionRef<bool(uint64_t segment)> has_rows);
-  // Takes one more, whose row has the state kDeleting.
+  // Adds an object to delete. Its row has the state kDeleting.
   void Add(ArchivedSegment segment) { dead_.push_back(std::move(segment)); }
 
   // Deletes one object, then its row, if that names no other object by now. Waits for the archive:
-  // the caller holds no lock. False: there are none left, or the archive does not answer. Errors:
+  // the caller holds no lock. False: no object is left, or the archive does not answer. Errors:
   // those of the index.
   absl::StatusOr<bool> Step();
 
   int64_t deleted_count() const { return deleted_count_; }
-  // Why some objects are left, for the next job; empty: none are.
+  // Why some objects are left for the next job; empty: none are.
   const std::string& left() const { return left_; }
 
  private:

@@ -28,12 +28,12 @@ class HeadCheck {
   // True: the last one of generations_ is open. False: there is nothing to compare.
   absl::StatusOr<bool> Open();
   void Next();
-  // One past the last byte of the head that its sums are of.
+  // One past the last byte of the head that its sums cover.
   absl::StatusOr<uint64_t> EndBytes();
   // The first page at or after `page` that is not a hole both of the head and of its sums.
   absl::StatusOr<uint64_t> NextPage(uint64_t page);
-  // Compares the pages [first, end) of a head with `end_bytes` bytes. Returns how many bytes those
-  // are.
+  // Compares the pages [first, end) of a head that has `end_bytes` bytes. Returns how many bytes
+  // it compared.
   absl::StatusOr<uint64_t> Compare(uint64_t first, uint64_t end, uint64_t end_bytes);
   absl::Status Differs(uint64_t page, uint32_t want, uint32_t found);
 

@@ -43,8 +43,8 @@ class PruneSource {
   virtual FileRow row() = 0;
   virtual void SetRow(const FileRow& row) = 0;
   virtual DroppedVersions& dropped_versions() = 0;
-  // Whether bytes in the segments of pages are needed that no row names, as a rollback is not in
-  // the head yet, or still read.
+  // Whether bytes in the segments of pages are needed that no row names: by a rollback that is not
+  // in the head yet, or by a reader.
   virtual bool HasReverts() = 0;
   // While the result lives, no segment goes from the disk into the archive. Called without the work
   // lock.
@@ -97,7 +97,7 @@ class VerifySource {
   virtual std::shared_ptr<const int> PinDisk() = 0;  // as above
   // All bytes of saved pages on the disk, by the index and the sizes of the segments.
   virtual uint64_t SavedPagesBytes() = 0;
-  // True: the head is in part what the stage still holds, as an apply ended early.
+  // True: an apply ended early, so the head has a part of the bytes that the stage still holds.
   virtual bool HasPartOfApply() = 0;
   // The file that holds an older or the newest generation's head, relative to the root.
   virtual std::string HeadName(int64_t generation) = 0;

@@ -17,7 +17,7 @@ namespace h5mirror::store {
 // Not thread-safe. Each step waits for the archive: the caller holds no lock.
 class ObjectScan {
  public:
-  // The bytes of one step, and the memory that it takes.
+  // The bytes of one step, and of the memory that it takes.
   static constexpr uint64_t kStepBytes = 4 << 20;
 
   // `files` must outlive this.

@@ -1,4 +1,4 @@
-// What one prune would leave, counted from the rows of pages: docs/design/032-pruning.md.
+// Counts from the rows of pages how much one prune would leave: docs/design/032-pruning.md.
 #ifndef H5MIRROR_ONION_STORE_JOBS_PLANNED_PRUNE_H_
 #define H5MIRROR_ONION_STORE_JOBS_PLANNED_PRUNE_H_
 
@@ -17,17 +17,17 @@ namespace h5mirror::store {
 // Goes through the rows of pages as a prune would.
 class PlannedPrune {
  public:
-  // `versions` are all, rising. `doomed`, those that the prune drops, rises too.
+  // `versions`: all, rising. `doomed`: the versions that the prune drops, rising.
   PlannedPrune(const std::vector<VersionSize>& versions, const std::vector<VersionNumber>& doomed,
                uint32_t page_size_bytes);
 
   // Rows come block by block, each by version and level.
   void BeginBlock(uint64_t first_page);
   // `at`: the newest version of the row's generation that exists and is not newer; nullopt: none.
-  // `own`: it is the row's. `disk_bytes`: of its record.
+  // `own`: that version is the row's. `disk_bytes`: of its record.
   void Take(const PageRun& run, std::optional<size_t> at, bool own, uint64_t disk_bytes);
 
-  // Of the records in `segment` that would still have a row.
+  // The bytes of the records in `segment` that would still have a row.
   uint64_t live_bytes(uint64_t segment) const;
   bool RetainsGeneration(int64_t generation) const { return generations_.contains(generation); }
   size_t memory_bytes() const { return heirs_.size() * (sizeof(int32_t) + sizeof(uint64_t)); }

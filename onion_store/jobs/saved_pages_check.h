@@ -39,8 +39,8 @@ class SavedPagesCheck {
   bool IsSane(const PageRun& run) const;
   // Returns the bytes that were checked.
   absl::StatusOr<uint64_t> CheckRow(const RunOfGeneration& row);
-  // Reports what is wrong with `row`. False, and no report: it was moved since it was looked up;
-  // where it is now it was checked.
+  // Reports the damage of `row`. False, and no report: the row was moved since it was looked up,
+  // and was checked at its new place.
   absl::StatusOr<bool> ReportRow(const RunOfGeneration& row, DamagePlace place, std::string file,
                                  std::string_view wrong);
   // Lost pages come in thousands, one row each: those that lie side by side are one finding.

@@ -3,8 +3,8 @@
 //
 //   collects the rows of a group --> copies or removes its first segment --> ... --> the next group
 //
-// A group is as many segments as memory has room for the rows of. A segment with more rows than
-// that is done in parts.
+// A group is as many segments as have rows that fit into memory together. If the rows of one
+// segment do not fit, it is copied in parts.
 #ifndef H5MIRROR_ONION_STORE_JOBS_SEGMENT_COPY_H_
 #define H5MIRROR_ONION_STORE_JOBS_SEGMENT_COPY_H_
 
@@ -31,16 +31,16 @@ class SegmentCopy {
   SegmentCopy(PruneSource& file, VersionIndex& index, PageSegments& pages)
       : file_(file), index_(index), pages_(pages), charge_(file.files().budget()) {}
 
-  // `segments`: those to give back, in this order. Nothing is appended to them any more.
+  // `segments`: to give back, in this order. Nothing is appended to them any more.
   void Start(std::vector<SegmentSpace> segments) { todo_ = {segments.begin(), segments.end()}; }
   // Does some milliseconds of work. False: there is nothing left to do.
   absl::StatusOr<bool> Step();
 
-  // What the disk has gained. Negative while copies are there and their originals too.
+  // The bytes that the disk has gained. Negative while copies and their originals are both there.
   int64_t freed_bytes() const { return freed_bytes_; }
   // Whether a segment was given back: no row names it any more.
   bool HasRemoved(uint64_t number) const { return removed_.contains(number); }
-  // Why a segment was left as it is, the last one; empty: all were given back.
+  // Why the last segment that was left stays as it is; empty: all were given back.
   const std::string& left() const { return left_; }
 
  private:

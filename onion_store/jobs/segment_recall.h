@@ -11,8 +11,8 @@
 namespace h5mirror::store {
 
 // Makes `name`, relative to the root, the bytes of an archived segment; durable when it returns OK.
-// Its object stays. Several threads may bring the same one back. Waits for the network: no caller
-// holds a lock.
+// Its object stays. Several threads may recall the same segment. Waits for the network: the caller
+// holds no lock.
 // Errors: kDataLoss          the object is gone, or is not what the index says.
 //         kResourceExhausted the disk is full; nothing is left on it.
 //         those of ObjectStore::Get() and of files.

@@ -27,7 +27,7 @@ class SegmentSurvey {
   SegmentSurvey(const HistoryFiles& files, VersionIndex& index, const PageSegments& pages)
       : files_(files), index_(index), pages_(pages) {}
 
-  // Counts what is live in some thousand rows. False: those were the last.
+  // Counts the live bytes of some thousand rows. False: these were the last.
   absl::StatusOr<bool> Step();
   // Whether a row names the segment. Only once Step() has returned false.
   bool HasRows(uint64_t number) const { return live_.contains(number); }

@@ -1,4 +1,5 @@
-// What the parts of a verification have checked and found: docs/design/036-reading-a-version.md.
+// The bytes that a verification has checked, and its findings:
+// docs/design/036-reading-a-version.md.
 #ifndef H5MIRROR_ONION_STORE_JOBS_VERIFY_FINDINGS_H_
 #define H5MIRROR_ONION_STORE_JOBS_VERIFY_FINDINGS_H_
 
@@ -19,11 +20,11 @@ class VerifyFindings {
  public:
   explicit VerifyFindings(VerifySubset subset) : subset_(subset) {}
 
-  // Whether `page` is of the part that is checked.
+  // Whether the verification checks the part that `page` lies in.
   bool IsWanted(uint64_t page) const {
     return static_cast<int64_t>(page / kBlockPages % subset_.count) == subset_.part - 1;
   }
-  // The part of `bytes` that is checked, about.
+  // About how many of `bytes` the verification checks.
   uint64_t PartOf(uint64_t bytes) const { return bytes / static_cast<uint64_t>(subset_.count); }
 
   // `file`: relative to the root.

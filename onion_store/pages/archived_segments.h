@@ -45,8 +45,8 @@ class ArchivedSegments {
 // "archived as files/... in s3://b", for messages; `store` may be null.
 std::string PlaceOfObject(const ObjectStore* store, const std::string& object);
 
-// What a caller of the history is told of an error of an archive: an object that is not there is
-// lost, and no file without a history.
+// The error of an archive as a caller of the history gets it: an object that does not exist is
+// lost, and does not mean a file without a history.
 absl::Status OfArchive(const absl::Status& status, const std::string& segment,
                        const ObjectStore* store, const std::string& object);
 

@@ -30,12 +30,12 @@
 namespace h5mirror::store {
 
 // Thread-safe. The writer's calls come in the order of its writes. Takes at most some 150 KiB of
-// memory, whatever is written, and 4 bytes of the disk a page.
+// memory for writes of any size, and 4 bytes of the disk a page.
 class DirectSums {
  public:
   // So many sums are held in memory: those of 16 MiB of pages of 4 KiB.
   static constexpr uint64_t kWindowPages = 4096;
-  // Of more runs the shortest are forgotten.
+  // If there are more runs, the shortest are forgotten.
   static constexpr size_t kRunsMax = 2048;
 
   // `directory` must exist by the first Note(). `budget` and `tree` must outlive this.

@@ -1,4 +1,4 @@
-// Pages that an apply found damaged: they do not match their checksums. Counts them, and has the
+// Pages that an apply found damaged: they do not match their checksums. Counts them, and keeps the
 // first.
 #ifndef H5MIRROR_ONION_STORE_PAGES_FOUND_PAGES_H_
 #define H5MIRROR_ONION_STORE_PAGES_FOUND_PAGES_H_

@@ -1,5 +1,5 @@
 // The rows of `pages`, block by block. A block has the rows of all levels for 256 pages, so that
-// runs within each other are seen together.
+// runs within each other come together.
 #ifndef H5MIRROR_ONION_STORE_PAGES_PAGE_BLOCKS_H_
 #define H5MIRROR_ONION_STORE_PAGES_PAGE_BLOCKS_H_
 

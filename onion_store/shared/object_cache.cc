@@ -8,7 +8,8 @@
 namespace h5mirror::store {
 namespace {
 
-// A call of another thread that takes longer may hang. What bounds such calls sees one's own only.
+// A call of another thread that takes longer may hang. This thread's own bound does not cover such
+// calls.
 constexpr absl::Duration kOthersMax = absl::Seconds(2);
 
 }  // namespace

@@ -16,7 +16,7 @@ constexpr std::string_view kSuffix = ".h5m";
 
 enum class Level { kTop, kBelow };
 
-// What a directory holds that files may be in, or be of.
+// The entries of a directory in which files may lie, or which belong to files.
 struct Listing {
   absl::flat_hash_set<std::string> histories;  // names that have one
   std::vector<std::string> names;  // directories with a '/', so that the order is that of paths

@@ -100,7 +100,7 @@ absl::Status FinishRelocation(EnvTree& tree, const Relocation& relocation) {
   for (const Renaming& renaming : relocation.renames) {
     H5M_RETURN_IF_ERROR(RenameOnce(tree, renaming));
   }
-  // The new names first: what has two names for a moment is safe, what has none is lost.
+  // The new names first: a file with two names for a moment is safe, a file without a name is lost.
   std::set<std::string> gained, lost;
   for (const Renaming& renaming : relocation.renames) {
     gained.insert(ParentOf(renaming.to));

@@ -24,7 +24,7 @@ constexpr char kFormatName[] = ".h5mirror/format";
 constexpr char kFormatPrefix[] = "h5mirror store ";
 constexpr int kFormat = 1;
 
-// What an apply takes at least: old pages, new ones, and pre-images of a MiB each.
+// The least memory of an apply: old pages, new ones, and pre-images of a MiB each.
 constexpr uint64_t kApplyBytes = 3 << 20;
 
 // Those that hang together may take an eighth of the store's memory.
@@ -286,7 +286,7 @@ absl::StatusOr<std::shared_ptr<FileImpl>> StoreImpl::FindToLook(std::string_view
     doomed = std::move(file);
     slot.loading = true;
   }
-  // What the dead object still does to the disk must end before the new one looks at it.
+  // The dead object's last work on the disk must end before the new one looks at it.
   if (doomed != nullptr) doomed->WaitUntilStill();
   auto loaded = FileImpl::Load(context_, name, if_missing, page_size_bytes);
   absl::MutexLock lock(&mutex_);

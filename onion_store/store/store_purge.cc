@@ -18,7 +18,7 @@ namespace {
 
 constexpr absl::Duration kDeleteTimeout = absl::Seconds(30);
 
-// What a history has in the archive. Of a damaged index nobody knows it.
+// The objects of a history in the archive; unknown if its index is damaged.
 struct ArchivedHistory {
   std::vector<ArchivedSegment> segments;
   std::string copies;  // the prefix of their names; empty: there are none
@@ -45,7 +45,8 @@ absl::StatusOr<ArchivedHistory> ObjectsOf(StoreContext& context, const std::stri
   return archived;
 }
 
-// Deletes the copies of a file: their lists first, as a copy whose parts go is none any more.
+// Deletes the copies of a file: their lists first, because a copy with missing parts must not
+// count.
 absl::Status DeleteCopies(ObjectStore& archive, const std::string& prefix) {
   for (const std::string_view ending : {"-list", ""}) {
     std::string next;
@@ -81,7 +82,7 @@ absl::Status StoreImpl::EraseOneGone(const std::string& place, ArchiveCalls& cal
   H5M_RETURN_IF_ERROR(objects.status());
   ObjectStore* const archive = context_->objects.store();
   if (!objects->segments.empty() || !objects->copies.empty()) {
-    // What names them stays until they are gone.
+    // The rows that name the objects stay until these are deleted.
     if (archive == nullptr || calls == ArchiveCalls::kNone) return absl::OkStatus();
     if (!DeleteObjects(*archive, *objects).ok()) {
       calls = ArchiveCalls::kNone;  // One that does not answer is not asked for each file.
@@ -111,7 +112,7 @@ absl::StatusOr<int> StoreImpl::PurgeRemoved(absl::Time now) {
     H5M_RETURN_IF_ERROR(purged);
     ++count;
   }
-  // Those whose objects could not be deleted before.
+  // Erases removals whose objects could not be deleted before.
   H5M_RETURN_IF_ERROR(EraseAllGone(calls));
   return count;
 }

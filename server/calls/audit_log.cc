@@ -141,7 +141,7 @@ void AuditLog::State::Reopen() {
 uint64_t AuditLog::State::Append(std::string_view text, int& error) {
   std::string whole;
   if (is_cut) {
-    // An own line for what comes after the part of one.
+    // Starts a new line after a line that was written only in part.
     whole = StrCat("\n", text);
     text = whole;
   }

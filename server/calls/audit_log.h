@@ -44,8 +44,8 @@ struct AuditRecord {
   int http_status = 0;                // kEnd: of the answer; 0: not by HTTP, or there was none
 };
 
-// The line, without its end. Bytes that are no UTF-8 are replaced. Texts of clients count to
-// kTextMax bytes each, with "..." behind: they are in the line before anybody has checked them.
+// The line, without its end. Bytes that are no UTF-8 are replaced. A text from a client is cut to
+// kTextMax bytes, with "..." behind it, because nobody has checked it yet.
 inline constexpr size_t kTextMax = 2048;
 std::string FormatAuditRecord(const AuditRecord& record);
 
@@ -59,8 +59,8 @@ class AuditLog {
   ~AuditLog();
   static constexpr absl::Duration kEndMax = absl::Seconds(5);
 
-  // The path is opened again, soon and before the next line: it was renamed. If that fails, the old
-  // file is written on, and the server's log says so.
+  // Call after the path was renamed: it is opened again before the next line. If that fails, lines
+  // still go to the old file, and the server's log says so.
   void Reopen();
   // Appends a line, soon, without fsync. A line that cannot be written, or that finds kQueueMax
   // bytes before it, is lost, and counted; the log of the server tells of it once a minute. The

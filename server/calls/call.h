@@ -66,22 +66,22 @@ absl::StatusOr<Callers::Ticket> AdmitCall(const ServiceEnvironment& environment,
                                           std::shared_ptr<const CallSource> source,
                                           const char* method, Needs needs, CallUse use,
                                           uint64_t cost = 1);
-// AdmitCall() with one need, of a file, on a thread that must not wait. Where tables name owners,
-// the caller is admitted with the right to any file, and `late` is set.
+// AdmitCall() with one need, of a file, on a thread that must not wait. If tables name owners, the
+// caller is admitted by its right to any file; `late` then holds the check of this file.
 absl::StatusOr<Callers::Ticket> AdmitWithoutWait(const ServiceEnvironment& environment,
                                                  const grpc::ServerContextBase& context,
                                                  const char* method, const Need& need, CallUse use,
                                                  LateCheck* late);
 
-// Looks at `needs` again, where tables name owners: since the call was admitted, the names may have
-// got other files, of other owners. For a call that has opened the files that it changes, or holds
-// their leases, or has read what it answers. Errors: as Authenticator::Check().
+// Checks `needs` again, if tables name owners: since the call was admitted, the names may have got
+// other files, of other owners. Call it when the files to change are open or leased, or when the
+// answer was read. Errors: as Authenticator::Check().
 absl::Status CheckAgain(const ServiceEnvironment& environment, const Principal& principal,
                         const Needs& needs);
 
-// For a call that gives a file another name: the file keeps its owner, and so the caller needs
-// `right` to the new name also as that of a file of this owner. Else one could put files where
-// neither caller nor owner gets at them.
+// For a call that gives a file another name. The file keeps its owner, so the caller needs `right`
+// to the new name as the name of this owner's file. Otherwise a file could get a name at which
+// neither caller nor owner can reach it.
 absl::Status CheckNewName(const ServiceEnvironment& environment, const Principal& principal,
                           Right right, const std::string& new_name, const store::FileOwner& owner);
 
@@ -114,7 +114,8 @@ inline bool HasGone(const grpc::ServerContext& context, const Callers::Ticket& t
   return context.IsCancelled() || !ticket.revoked().ok();
 }
 
-// "a.h5 is being written by ...", for one that may know; for another only that somebody writes it.
+// "a.h5 is being written by ..." for a caller with the right to know the writer. For other callers
+// the text does not name the writer.
 std::string BeingWritten(const Authenticator& authenticator, const Principal& principal,
                          const std::string& name, const LeaseHolder& holder);
 

@@ -32,7 +32,7 @@ class CallSource {
                      std::shared_ptr<CallBrake> brake) const = 0;
   // Ends the call, whether its client reads or not. Must not wait.
   virtual void Cancel() const = 0;
-  // The status code of HTTP of an answer that refuses the call; 0: the call is none of HTTP.
+  // The HTTP status code of an answer that refuses the call; 0: the call did not come by HTTP.
   virtual int HttpStatusOf(const absl::Status& refusal) const = 0;
 };
 

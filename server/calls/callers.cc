@@ -30,7 +30,7 @@ constexpr uint64_t kParsedFactor = 4;
 constexpr absl::Duration kEndingMax = absl::Milliseconds(400);
 // After a look at rights that a disk or a name service did not answer.
 constexpr absl::Duration kLookAgainAfter = absl::Seconds(1);
-// Of the threads of the short calls, which are over soon.
+// A caller's share of the threads of short calls. It may be large, because these end soon.
 constexpr int kThreadSharePercent = 75;
 constexpr absl::Duration kLogEvery = absl::Seconds(10);
 // With more principals refused at once the oldest are forgotten.
@@ -60,8 +60,8 @@ std::string KeyOf(const Principal& principal, const CallSource& source) {
              : StrCat(IssuerName(principal.issuer), ":", principal.name);
 }
 
-// The slot that a call of that use takes of its caller's limits. One that closes a snapshot takes
-// none: it frees what others may want.
+// The limit of its caller against which a call counts. CloseSnapshot counts against none, because
+// it frees resources.
 std::optional<LimitKind> SlotOf(CallUse use, std::string_view method) {
   if (method == "CloseSnapshot") return std::nullopt;
   switch (use) {
@@ -163,8 +163,8 @@ Callers::Ticket& Callers::Ticket::operator=(Ticket&& other) noexcept {
 const Principal& Callers::Ticket::principal() const { return entry_->principal; }
 
 absl::Status Callers::RequireFor(const Callers& callers, Entry& entry, const Need& need) {
-  // First kept, then checked, by what is known now: what is read again meanwhile is looked at by
-  // one or the other.
+  // The need is first stored, then checked. So a reload in between is seen by this check or by the
+  // reload's own.
   {
     absl::MutexLock lock(&entry.mutex);
     entry.needs.push_back(need);
@@ -260,7 +260,7 @@ void Callers::Ticket::OnRevoke(std::function<void(const absl::Status&)> end) {
 void Callers::Ticket::Release() {
   if (entry_ == nullptr) return;
   const absl::Status why = revoked();
-  // Nothing, where it was told before.
+  // Does nothing if the end was told before.
   Done(why.ok() ? absl::CancelledError("the caller has gone") : why);
   const std::shared_ptr<Entry> entry = std::move(entry_);
   entry_ = nullptr;
@@ -423,7 +423,7 @@ absl::Status Callers::TooMany(CallUse use, const Principal& principal, const std
                                              "% while nobody else has any: ", WayOut(use)));
 }
 
-// A call that is admitted meanwhile is looked at by its own thread, once it is among them.
+// A call that is admitted meanwhile is checked by its own thread after it was added.
 void Callers::EndRevoked(std::string_view why) { EndThoseRevoked(Running(), why); }
 
 void Callers::LookAgainAt(const std::string& file) {

@@ -55,9 +55,9 @@ struct CallCapacity {
 // The cost of a read: two of the smallest messages, and for a long request its size in memory.
 uint64_t ReadCost(uint64_t request_bytes);
 
-// A check that is left for a worker, as it may wait for the disk. The worker calls `before` before
-// it looks the file up, and `after` once it has: a look-up waits for a move that is under way, and
-// so may find another file than the one that was checked.
+// A check that a worker makes later, because it may wait for the disk. The worker calls `before`
+// before it looks the file up, and `after` afterwards. The look-up waits for a move in progress, so
+// it may find another file than the checked one.
 struct LateCheck {
   std::function<absl::Status()> before = nullptr;  // null: nothing was left
   std::function<absl::Status()> after = nullptr;
@@ -69,8 +69,7 @@ class Callers {
 
  public:
   // `authenticator`, `clock` and `audit` must outlive this. `audit` hears of each call that is
-  // refused or done; nullptr: nobody does. The same for `limits`, the bounds of each caller;
-  // nullptr: as it likes.
+  // refused or done; nullptr: no audit log. `limits` bounds each caller; nullptr: no bounds.
   Callers(const Authenticator& authenticator, Clock& clock, CallCapacity capacity,
           AuditLog* audit = nullptr, CallerLimits* limits = nullptr);
   ~Callers();
@@ -94,16 +93,17 @@ class Callers {
     // For a call that may last for days: tells the audit log that it has begun. `claimed`: the
     // client's own account of itself, if it gives one.
     void Began(std::string claimed = "") const;
-    // The call has ended, or is about to. Tells the audit log, once. A ticket that goes without
-    // this is of a caller that has gone. `http_status`: of the answer, 0: none of HTTP.
+    // The call has ended, or is about to. Tells the audit log, once. A ticket destroyed without
+    // Done() counts as a call whose client has gone. `http_status`: of the answer; 0: not by HTTP.
     void Done(const absl::Status& status, const CallBytes& bytes = {}, int http_status = 0) const;
     // The key of the share that the call counts against: the caller's name; of a caller without
     // one, the connection.
     const std::string& key() const;
-    // Counts bytes of a writer that have come. Returns their place in the queue of what is over its
-    // caller's bandwidth; 0: it has no such limit.
+    // Counts bytes that came from a writer. Returns their place in the queue of bytes beyond the
+    // caller's bandwidth; 0: the caller has no such limit.
     uint64_t CountBytes(uint64_t bytes) const;
-    // How long until more may be read of it; 0: now. `is_first`: it has not been asked before.
+    // The time until the bytes after `place` may be read; 0: now. `is_first`: the first question
+    // for this place.
     absl::Duration ReadAfter(uint64_t place, bool is_first) const;
     // Not OK: the token was removed, or has lost the right. The call must end with this status.
     absl::Status revoked() const;
@@ -136,13 +136,13 @@ class Callers {
   // To be called after tokens or tables were read again. Ends the calls of callers that have lost
   // a right that the call needs. Logs how many, by caller, after `why`.
   void EndRevoked(std::string_view why = "reload");
-  // To be called when `file` has got another file or owner, or there is none any more. Ends the
-  // calls that name it and that their callers may not go on with.
+  // Call when the name `file` has got another file or owner, or none. Ends those calls that name it
+  // and whose callers no longer have the right.
   void LookAgainAt(const std::string& file);
   // The [[limits]] tables from now on. Running calls are counted, and go on.
   void SetLimits(std::vector<LimitRule> rules);
   // To be called several times a second. Ends calls whose token has expired. Cancels calls that
-  // were to end and could not, as their client does not read.
+  // should have ended, but whose client does not read.
   void OnTimer();
 
   // The size of one message of a read: 512 KiB, or less, down to 64 KiB, when there are many reads.
@@ -158,7 +158,7 @@ class Callers {
   // Counts a call that began while nothing was counted.
   void Adopt(Entry& entry);
   static absl::Status RequireFor(const Callers& callers, Entry& entry, const Need& need);
-  // Ends those of `entries` whose callers may not go on with them.
+  // Ends those of `entries` whose callers no longer have the right.
   void EndThoseRevoked(absl::Span<const std::shared_ptr<Entry>> entries, std::string_view why);
   std::vector<std::shared_ptr<Entry>> Running();
   FairLimit& LimitOf(CallUse use);
@@ -188,7 +188,7 @@ class Callers {
   std::vector<std::shared_ptr<Entry>> ending_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Refusals> refusals_ ABSL_GUARDED_BY(mutex_);         // by key and use
   absl::Time next_expiry_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // of a token
-  // All running calls, as a right of some could not be looked up.
+  // When all running calls are checked again, because a right of some could not be looked up.
   absl::Duration look_again_at_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteDuration();
 };
 

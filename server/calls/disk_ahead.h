@@ -9,20 +9,20 @@
 
 namespace h5mirror::server {
 
-// Of one range that is read in order. Thread-compatible.
+// For one range that is read in order. Thread-compatible.
 class DiskAhead {
  public:
-  // What the disk is asked for before it is read: the next message, and the one behind it.
+  // How far reads from the disk run ahead: the next message, and the one after it.
   static constexpr uint64_t kAheadBytes = 2 << 20;
 
-  // Before `length` bytes at `at` are read; the range ends at `end`. A range of one message needs
-  // no more than that read. `source` has StartReading().
+  // Call before `length` bytes at `at` are read; the range ends at `end`. Does nothing for a range
+  // of one message. `source` has StartReading().
   template <typename Source>
   void Keep(Source& source, uint64_t at, uint64_t length, uint64_t end) {
     const uint64_t wanted = std::min(end, at + std::max(length, kAheadBytes));
     const bool is_one_message = begun_ <= at && at + length >= end;
     if (is_one_message || wanted <= begun_) return;
-    // By half of it at a time, so that the calls are few.
+    // Asks for half of kAheadBytes at a time, to make few calls.
     if (wanted < end && begun_ > at + kAheadBytes / 2) return;
     const uint64_t from = std::max(at, begun_);
     source.StartReading(Extent{from, wanted - from});

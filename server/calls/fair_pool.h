@@ -94,7 +94,7 @@ class FairPool {
   void Ended(const std::string& principal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto found = queues_.find(principal);
     Queue& queue = found->second;
-    // With as many as it may run it had no turn.
+    // At its limit the principal was not in `turns_`; now it is again.
     if (queue.running-- == running_max_ && !queue.tasks.empty()) turns_.push_back(principal);
     if (queue.running == 0 && queue.tasks.empty()) queues_.erase(found);
   }

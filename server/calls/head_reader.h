@@ -1,4 +1,4 @@
-// Whom an access list of a head may name: docs/design/040-rights-and-audit.md.
+// Finds the user that a head's access list may name: docs/design/040-rights-and-audit.md.
 #ifndef H5MIRROR_SERVER_CALLS_HEAD_READER_H_
 #define H5MIRROR_SERVER_CALLS_HEAD_READER_H_
 
@@ -10,9 +10,9 @@
 
 namespace h5mirror::server {
 
-// The uid of a writer with `rights` to its file. nullopt: nobody. Only the kernel's word counts:
-// names of tokens, certificates and logins need not be those of this host's users. A right to read
-// that the tables do not give must not come from the disk either.
+// The uid of a writer with `rights` to its file. nullopt: no user. Only a uid from the kernel
+// counts, because names of tokens, certificates and logins need not be users of this host. A writer
+// without the right to read gets no access by the disk either.
 std::optional<uint32_t> HeadReaderOf(const Principal& principal, Rights rights);
 
 }  // namespace h5mirror::server

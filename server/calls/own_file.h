@@ -1,6 +1,6 @@
-// The owner of a file, for the server. It trusts the name of a token, and nothing else that a
-// client says of itself. Identities, origins and paths are no proof, as every reader of a file sees
-// them.
+// Decides whether a caller is the owner of a file. The server trusts the name of a token, and
+// nothing else that a client says of itself. Identities, origins and paths prove nothing, because
+// every reader of a file sees them.
 #ifndef H5MIRROR_SERVER_CALLS_OWN_FILE_H_
 #define H5MIRROR_SERVER_CALLS_OWN_FILE_H_
 

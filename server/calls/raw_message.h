@@ -17,7 +17,7 @@ absl::StatusOr<Message> ParseMessage(const grpc::ByteBuffer& bytes) {
   return absl::InvalidArgumentError("the request does not parse");
 }
 
-// Of at most kMaxMessageBytes.
+// Serializes a message of at most kMaxMessageBytes.
 template <typename Message>
 grpc::ByteBuffer EncodeMessage(const Message& message) {
   grpc::ByteBuffer bytes;

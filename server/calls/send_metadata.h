@@ -22,7 +22,7 @@ namespace h5mirror::server {
 using RangesAt =
     absl::FunctionRef<absl::Status(absl::Span<const Extent> ranges, absl::Span<char> out)>;
 
-// As many of `runs` as fit into a message, and the rest of them.
+// Splits `runs`: as many as fit into a message, and the rest.
 template <typename Response>
 void TakePieces(std::vector<Extent>* runs, size_t* next, bool as_pieces, uint64_t room,
                 std::vector<Extent>* pieces, Response* part) {

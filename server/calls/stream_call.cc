@@ -47,7 +47,7 @@ class StreamCall final : public StreamReactor {
       next_.reset();
       is_writing_ = !is_revoked;
     }
-    // What was made before the token went is not sent: a worker ends the call.
+    // A message made before the token was removed is not sent: a worker ends the call.
     if (is_revoked || Send(std::move(step))) MakeSoon();
   }
   void OnCancel() override { is_cancelled_ = true; }
@@ -131,8 +131,8 @@ class StreamCall final : public StreamReactor {
     return {.message = std::move(message)};
   }
 
-  // Nothing more is made; the last message may still be on its way. What the source holds may take
-  // a while to let go of: not in a thread of gRPC's.
+  // Ends the making of messages; the last one may still be in flight. Destroying the source may
+  // take a while, so no thread of gRPC does it.
   Step Ended(absl::Status status) {
     source_.reset();
     return {.end = std::move(status)};

@@ -23,8 +23,8 @@ namespace h5mirror::server {
 // Thread-safe.
 class AckQueue {
  public:
-  // To be called once. OK: what was synced may be acked. kUnavailable: it may not, for ever; this
-  // server does not own the cell any more, or the queue has stopped.
+  // Called once. OK: the synced cut may be acked. kUnavailable: it may never be acked here, because
+  // this server does not own the cell any more, or the queue has stopped.
   using Answer = std::function<void(const absl::Status& status)>;
 
   // `ownership` must outlive this.
@@ -47,7 +47,7 @@ class AckQueue {
     Answer answer;
   };
   void Run();
-  // Those that are to be asked for again, in order.
+  // Returns those that need another look at the registry, in order.
   std::vector<Waiting> AnswerAll(std::vector<Waiting> batch, bool is_last);
   bool HasWork() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return stops_ || !waiting_.empty(); }
 
@@ -58,7 +58,7 @@ class AckQueue {
   std::thread thread_;
 };
 
-// Of a guard's error: what callers get. All of them may ask again, here or elsewhere.
+// Turns a guard's error into the one for callers: ask again, here or elsewhere.
 absl::Status AskAgain(const absl::Status& guard);
 
 }  // namespace h5mirror::server

@@ -31,7 +31,7 @@
 
 namespace h5mirror::server {
 
-// Where a registry lies, and what keeps a lost server's writes off the root.
+// Holds the registry, and the fence that keeps a lost server's writes off the root.
 class RegistryHolder {
  public:
   // Errors: kInvalidArgument, kNotFound  no such directory, pool or configuration of Ceph.
@@ -55,9 +55,8 @@ class RegistryHolder {
   std::unique_ptr<cluster::Fencer> fencer_;
 };
 
-// Makes the cells of the configuration where they are not there, and makes sure that all servers
-// have the same cells and times. Errors: kInvalidArgument names the difference; those of a
-// registry.
+// Adds missing cells of the configuration to the registry, and checks that all servers have the
+// same cells and times. Errors: kInvalidArgument names the difference; those of a registry.
 absl::Status PrepareRegistry(cluster::Registry& registry, const ClusterSettings& settings);
 
 // Thread-safe, but for Start() and the Drain() of its own.
@@ -119,11 +118,11 @@ class Cluster final : public Ownership, public ClusterOperations {
  private:
   void Tell(const cluster::NodeEvent& event) ABSL_LOCKS_EXCLUDED(listener_mutex_);
   absl::StatusOr<OpenedStore> OpenCellStore(const std::string& cell);
-  // Whether no caller has had the registry read within the last beat, and none waits for it. Then
-  // this one may, and tells of its end.
+  // True: this caller may have the registry read, and must report the end. No other caller waits
+  // for it, or had it read within the last beat.
   bool MayAskAgain() ABSL_LOCKS_EXCLUDED(mutex_);
   void HasAskedAgain() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Of a cell that no look at the registry has shown yet.
+  // Finds the route to a cell that no read of the registry has shown yet.
   cluster::Route FindUnknown(cluster::Node& node, std::string_view cell)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

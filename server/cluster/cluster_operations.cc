@@ -1,4 +1,4 @@
-// What operators see of a cluster, and want of it.
+// The operators' view of a cluster, and their requests to it.
 #include <utility>
 
 #include "base/human.h"

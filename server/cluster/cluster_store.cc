@@ -13,7 +13,7 @@
 namespace h5mirror::server {
 namespace {
 
-// Between two looks at what a retiring cell waits for.
+// The time between two looks at the sessions and calls that a retiring cell waits for.
 constexpr absl::Duration kRetireStep = absl::Milliseconds(20);
 
 absl::Status Nobody(std::string_view name, std::string_view why) {

@@ -54,9 +54,9 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   // are none.
   using RetireListener = std::function<size_t(const std::string& prefix)>;
   void SetRetireListener(RetireListener listener) ABSL_LOCKS_EXCLUDED(retire_mutex_);
-  // Told of a cell that this server has got: before it is answered for, and when it is, as a list
-  // leaves it out until then. Told also of one that it has no more. Must not wait. Null: nobody is
-  // told.
+  // Told when this server gets a cell, twice: before it answers for the cell, and once it does (a
+  // list leaves the cell out until then). Also told when this server has lost a cell. Must not
+  // wait. Null: no listener.
   using CellsListener = std::function<void(const std::string& cell)>;
   void SetCellsListener(CellsListener listener) ABSL_LOCKS_EXCLUDED(cells_mutex_);
   // Tells the listener of the cell. To be called when `ownership` passes its answers.
@@ -76,7 +76,7 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
 
   // ---- Store ----
 
-  // All cells that are open, with `deadline` each; then answers what waits.
+  // Closes all open cells, with `deadline` each; then answers the waiting acks.
   absl::Status Close(absl::Duration deadline) override;
   void SetCutListener(CutListener listener) override;
   absl::StatusOr<std::shared_ptr<store::File>> OpenFile(std::string_view name) override;
@@ -105,8 +105,8 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   absl::StatusOr<std::vector<std::string>> UnfinishedPrunes() override;
   void StopHistory(std::string_view name) override;
   void ResumeHistory(std::string_view name) override;
-  // Of this process. A cell that comes back has been closed in order meanwhile: all of its cuts are
-  // durable.
+  // The incarnation of this process. If a cell comes back to this process, it was closed in order
+  // before, so all of its cuts are durable.
   const std::array<uint8_t, 16>& incarnation() const override { return incarnation_; }
   uint64_t memory_used_bytes() const override;
   // kUnavailable: no cell is open.
@@ -139,10 +139,10 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   // All that are open, in the order of their files' names.
   std::vector<Cell> AllCells() const ABSL_LOCKS_EXCLUDED(mutex_);
   Cell FindOpen(const std::string& cell) const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Those of them that pass the guard, for work that may leave out some. In hand.
+  // The open cells that pass the guard, for work that may leave out some. They count as in hand.
   std::vector<Cell> Cells() const ABSL_LOCKS_EXCLUDED(mutex_);
-  // Those of them that are not another server's by now. An answer of them all needs the guard yet.
-  // In hand, but for those that retire.
+  // The open cells that no other server owns by now. An answer about them still needs the guard.
+  // They count as in hand, except those that retire.
   std::vector<Cell> OwnCells() const ABSL_LOCKS_EXCLUDED(mutex_);
   // The names that each cell's `list` gives.
   absl::StatusOr<std::vector<std::string>> Names(
@@ -171,7 +171,8 @@ class ClusterStore final : public store::Store, public store::StoreHealth {
   absl::Mutex retire_mutex_;
   RetireListener retire_listener_ ABSL_GUARDED_BY(retire_mutex_);
 
-  // Of its own, as a cell that retires holds up no other one. Held over a call of the listener.
+  // A mutex of its own, so that a retiring cell delays no other one. Held during a call of the
+  // listener.
   absl::Mutex cells_mutex_;
   CellsListener cells_listener_ ABSL_GUARDED_BY(cells_mutex_);
 };

@@ -102,7 +102,7 @@ class HeldPrune final : public store::PruneJob {
   const std::unique_ptr<store::PruneJob> inner_;
 };
 
-// As HeldPrune. A step that waits for the archive is broken off where the cell is handed over.
+// As HeldPrune. A step that waits for the archive ends when the cell is handed over.
 class HeldArchive final : public store::ArchiveJob {
  public:
   HeldArchive(std::shared_ptr<OpenCell> cell, std::unique_ptr<store::ArchiveJob> inner)

@@ -13,9 +13,9 @@
 
 namespace h5mirror::server {
 
-// What is read passes OpenCell::Check() after the bytes were taken, what has become durable
-// OpenCell::BeforeAck(). Bytes of numbered versions do not change and pass unasked. All else is as
-// in File, with kUnavailable where the guard lets nothing pass; a change may have happened then.
+// After each read OpenCell::Check() must pass, and after each durable change OpenCell::BeforeAck().
+// Bytes of numbered versions never change and need no check. All else is as in File. If the guard
+// refuses, calls end with kUnavailable, although the change may have happened.
 class GuardedFile final : public store::File, public AckGate {
  public:
   GuardedFile(std::shared_ptr<OpenCell> cell, std::shared_ptr<store::File> inner)

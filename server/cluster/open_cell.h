@@ -73,16 +73,16 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
   std::string Inner(std::string_view name) const {
     return std::string(name.substr(prefix_.size()));
   }
-  // A version's names are the store's until then.
+  // Turns the names in `version` from the store's into the clients'.
   void MakeOuter(store::VersionInfo& version) const;
 
-  // Whether this server may answer for the cell, by memory alone. kUnavailable: not now, or not
+  // OK: this server may answer for the cell. Looks into memory only. kUnavailable: not now, or not
   // any more.
   absl::Status Check() {
     if (is_retired_) return absl::UnavailableError(ToAbsl(kHandedOver));
     return AskAgain(ownership_.Check(cell_, epoch_));
   }
-  // True: the cell is another server's by now, or nobody's. False also while that is not known.
+  // True: another server owns the cell by now, or none does. False also while that is unknown.
   bool IsGivenAway() { return absl::IsFailedPrecondition(ownership_.Check(cell_, epoch_)); }
   // As Check(), after a read of the registry. To be asked after a sync, before it is acked.
   absl::Status BeforeAck() { return AskAgain(ownership_.BeforeAck(cell_, epoch_)); }
@@ -108,8 +108,8 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
   std::shared_ptr<OpenCell> Enter();
   // The same, for a change that an open file makes. kUnavailable: it is retired, or as Check().
   absl::StatusOr<std::shared_ptr<OpenCell>> Hold();
-  // Whether the cell takes no new calls, as it is to be another server's. Acks of what was begun
-  // pass. Calls of its archive end: they might take minutes.
+  // `is_retired`: the cell takes no new calls, because it goes to another server. Acks of earlier
+  // calls still pass. Calls to its archive end, since they might take minutes.
   void SetRetired(bool is_retired) {
     is_retired_ = is_retired;
     if (opened_.archive != nullptr) opened_.archive->SetBrokenOff(is_retired);
@@ -134,7 +134,8 @@ class OpenCell : public std::enable_shared_from_this<OpenCell> {
   void Forget(const store::File* file);
 
  private:
-  // Nothing is put or deleted unless this server has just been seen to own the cell.
+  // From now on the archive puts and deletes only if a check has just shown that this server owns
+  // the cell.
   void GuardArchive();
 
   const std::string cell_;

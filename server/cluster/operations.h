@@ -1,4 +1,4 @@
-// A cluster for its operators, and for those who ask which server has a file.
+// A cluster as operators see it, and as callers that look for a file's server.
 #ifndef H5MIRROR_SERVER_CLUSTER_OPERATIONS_H_
 #define H5MIRROR_SERVER_CLUSTER_OPERATIONS_H_
 
@@ -26,8 +26,8 @@ class ClusterOperations {
   struct State {
     std::string node;  // this server's ID
     cluster::ClusterView view;
-    // By ID: how long their beats have not changed, as this one has seen it. Not of those for which
-    // it does not know that.
+    // By ID: the time since this server last saw the beat change. Servers without a known time are
+    // left out.
     std::map<std::string, absl::Duration> beat_ages;
   };
 
@@ -49,10 +49,10 @@ class ClusterOperations {
   virtual absl::Status Evict(const std::string& id, bool force) = 0;
 
   virtual cluster::NodeCounts Counts() = 0;
-  // Since the last beat of its own that succeeded; InfiniteDuration: there was none.
+  // The time since this server's last successful beat; InfiniteDuration: there was none.
   virtual absl::Duration OwnBeatAge() = 0;
-  // `listener` hears of events from now on, by one thread; null: nobody does, and no call of the
-  // former one is under way any more.
+  // `listener` hears of events from now on, from one thread. Null: no listener; when this returns,
+  // no call of the former one is running.
   virtual void SetListener(Listener listener) = 0;
 };
 

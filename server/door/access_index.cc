@@ -13,7 +13,7 @@
 namespace h5mirror::server {
 namespace {
 
-// Such a name would not stand for itself in a glob.
+// True: the name matches only itself in a glob.
 bool MayStandInGlob(std::string_view name) {
   return !name.empty() && name != "." && name != ".." &&
          name.find_first_of("*?[]\\/") == std::string_view::npos;
@@ -35,7 +35,7 @@ bool MayMatchBelow(std::string_view glob, std::string_view directory) {
     const std::string_view part = TakeDirectory(glob);
     // The last part of a glob takes a file, unless it reaches over directories.
     if (part.empty()) return glob.find("**") != std::string_view::npos;
-    // A '/' may be one of a range. Such globs are rare, and cost a look only.
+    // A '/' may lie within a [range]. Such globs are rare, and true costs only a further look.
     if (part.find("**") != std::string_view::npos || part.find('[') != std::string_view::npos) {
       return true;
     }

@@ -27,8 +27,8 @@ struct AccessSubject {
   const std::vector<std::string>& groups;
 };
 
-// The subject as the owner of a file, "unix:anna"; a user of munge is one of this host. Empty: it
-// can own none, as it has no name, or one that store::CheckOwner() refuses.
+// The subject as the owner of a file, "unix:anna"; a user of munge counts as a user of this host.
+// Empty: the subject cannot own files. It has no name, or one that store::CheckOwner() refuses.
 std::string OwnerName(std::string_view issuer, std::string_view name);
 
 // Whether the glob may match a name below `directory` ("d/e"; empty: the root). True may be wrong.

@@ -52,7 +52,7 @@ std::optional<std::string_view> BearerOf(std::string_view authorization) {
   return authorization.substr(kScheme.size());
 }
 
-// Of a name that nobody has checked yet; of one that is too long, its beginning.
+// A name that nobody has checked yet, cut to a length that fits into a message.
 std::string_view Short(std::string_view name) { return name.substr(0, kNameShownMax); }
 
 absl::Status Lacks(const Principal& principal, Rights rights, std::string_view file, Right right) {
@@ -346,7 +346,7 @@ absl::StatusOr<Authenticator::Decision> Authenticator::FindRule(
     if (rpc::ElsewhereOf(found.status()).has_value() || rpc::IsNobodyServes(found.status())) {
       return found.status();
     }
-    // What the disk says would tell a stranger that there is such a file.
+    // The disk's own error would tell a stranger that the file exists.
     if (!found.ok()) {
       return absl::UnavailableError(
           StrCat(Short(file), ": the server cannot look up the file's owner now: try again"));
@@ -374,7 +374,8 @@ absl::StatusOr<Authenticator::FileRights> Authenticator::FindRights(
   if (decision.rule == nullptr) return FileRights();
   const Rights allowed = principal.rights.And(decision.rule->allow);
   if (!decision.is_to_be_made) return FileRights{allowed, allowed};
-  // No more: the next file of that name may be another's, and what is left of the former one too.
+  // No other rights: the next file of that name may be another owner's, and so may remains of the
+  // former one.
   Rights making;
   making.Add(Right::kWrite);
   making.Add(Right::kDelete);
@@ -477,7 +478,7 @@ absl::Status Authenticator::StillMay(const Principal& principal,
                                      absl::Span<const Need> needs) const {
   const absl::StatusOr<Principal> now = Renewed(principal);
   if (!now.ok() && !absl::IsUnavailable(now.status())) return now.status();
-  // What cannot be looked up hides no right that is missing.
+  // A right that cannot be looked up must not hide another one that is missing.
   absl::Status result = now.status();
   for (const Need& need : needs) {
     absl::Status may = Check(now.ok() ? *now : principal, need);

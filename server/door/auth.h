@@ -157,9 +157,9 @@ class Authenticator {
   absl::Status Check(const Principal& principal, const Need& need,
                      const store::FileOwner* known = nullptr) const;
 
-  // Whether the caller has the right to all files, as calls need it that change the server or its
-  // cluster as a whole. With tables, the first one for the caller decides that takes every name
-  // (AccessIndex::FindForAll()). Waits for nothing.
+  // OK: the caller has the right to all files. Calls that change the server or its cluster as a
+  // whole need it. With tables, the first table for the caller that takes every name decides
+  // (AccessIndex::FindForAll()). Does not wait.
   // Errors: kPermissionDenied  it has not, or its token is for some files only.
   absl::Status CheckAllFiles(const Principal& principal, Right right) const;
   // Whether the caller may have a right to a file below `directory` (empty: the root), by tables
@@ -167,10 +167,11 @@ class Authenticator {
   bool MayBelow(const Principal& principal, std::string_view directory) const;
 
   // OK: the caller is still known, and has all of `needs`. Errors: as Authenticate() and Check();
-  // kUnavailable: as far as could be looked up.
+  // kUnavailable: some right could not be looked up, and no other is missing.
   absl::Status StillMay(const Principal& principal, absl::Span<const Need> needs) const;
 
-  // Whether a call's token decides. A token of no kind that is configured is passed over.
+  // True: the call's token decides about the caller. A token of a kind that is not configured is
+  // ignored.
   bool LooksAt(std::string_view authorization) const;
   bool wants_tokens() const { return !path_.empty() || logins_ != nullptr || munge_ != nullptr; }
   // Whether Authenticate() has the answers of munged and of the name service. If not, AwaitCaller()
@@ -184,7 +185,8 @@ class Authenticator {
   size_t token_count() const;
   UnixUsers& users() const { return users_; }
 
-  // Is told of each call whose token is checked. It must outlive all calls; nullptr: none.
+  // The gate that is told of each call whose token is checked; nullptr: none. It must outlive all
+  // calls.
   CallGate* gate() const { return gate_; }
   void set_gate(CallGate* gate) { gate_ = gate; }
 

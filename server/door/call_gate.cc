@@ -17,9 +17,9 @@ namespace {
 constexpr char kProperty[] = "h5mirror_connection";
 // The same with the user of a Unix socket.
 constexpr char kUserProperty[] = "h5mirror_uid";
-// So many calls a second of an admitted connection may end before we see them: a client of ours
-// gives a call up that a busy server has not begun. Others are forgiven none, or half-open calls
-// would add up.
+// This many calls a second of an admitted connection may end before they reach our code: a client
+// gives up a call that a busy server has not begun. Other connections get no such allowance, or
+// half-open calls would add up.
 constexpr double kForgivenPerSecond = 1;
 constexpr double kRefusalsForgivenPerSecond = 64;
 // After so long without a call a connection is taken to have ended; longer, where it left calls
@@ -43,7 +43,7 @@ std::string_view TextOf(const grpc_slice& slice) {
 
 absl::Status Stopping() { return absl::UnavailableError("the server is stopping; safe to retry"); }
 
-// What gRPC gives back with each call.
+// The context that gRPC hands back with each call.
 struct Passage {
   std::shared_ptr<CallGate> gate;
   int slot = 0;

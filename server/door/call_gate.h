@@ -106,8 +106,8 @@ class CallGate : public std::enable_shared_from_this<CallGate> {
     std::string grpc_peer;
   };
 
-  // Whether the caller is asked for. kAlways: of a call that has waited for munged, so that bad
-  // credentials count as refusals, which end the connection.
+  // When the caller is looked up. kAlways: for a call that has waited for munged. Then bad
+  // credentials count as refusals, and refusals end the connection.
   enum class Ask : uint8_t { kIfCrowded, kAlways };
 
   // The question to settle before the call may go on; nullopt: none.
@@ -132,7 +132,7 @@ class CallGate : public std::enable_shared_from_this<CallGate> {
   bool Park(const Arrival& arrival, Tell& tell);
   // The caller of a parked call is known now, or nothing more is to be heard of it.
   void Resume(uint64_t number);
-  // Tells those that are due, or all, that no answer came.
+  // Refuses the parked calls that are due, or all, because no answer came.
   void TellParked(bool all);
   // nullopt: the refusal is held back, and `tell` is taken.
   std::optional<absl::Status> Pass(const Arrival& arrival, Tell& tell, Ask ask = Ask::kIfCrowded);

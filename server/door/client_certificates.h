@@ -1,4 +1,5 @@
-// Certificates that clients show: names by the site's authority, without a token.
+// Certificates of clients: the site's authority vouches for the caller's name, and no token is
+// needed.
 #ifndef H5MIRROR_SERVER_DOOR_CLIENT_CERTIFICATES_H_
 #define H5MIRROR_SERVER_DOOR_CLIENT_CERTIFICATES_H_
 
@@ -53,7 +54,7 @@ class ClientCertificates {
   // The identity in a certificate that gRPC has verified.
   // kUnauthenticated: no name fits, it has expired, or was revoked.
   absl::StatusOr<std::shared_ptr<const ClientIdentity>> Find(std::string_view pem) const;
-  // The same for one that Find() has found before.
+  // Checks an identity of Find() again.
   absl::Status StillValid(const ClientIdentity& identity) const;
   // When the next certificate that was found expires, or one of the last 2 s did:
   // KnownIdentities::NextEnd().

@@ -1,4 +1,4 @@
-// Spaces out the connections from an address of which one was cut for its calls.
+// Spaces out new connections from an address after one of its connections was cut for its calls.
 //
 // When the gate has a connection cut, gRPC has read more from it: 8 KiB at a time, and in them up
 // to 500 calls of some 16 KiB each. gRPC makes them all before the gate can refuse the first one,
@@ -24,17 +24,17 @@ class ConnectionPacer {
   // Between two connections from one address. A busy server has refused the calls of a cut
   // connection within some 50 ms.
   static constexpr absl::Duration kSpacing = absl::Milliseconds(100);
-  // An address has turns until no connection was cut, and none has waited, for so long.
+  // An address has turns until for this long no connection was cut and none has waited.
   static constexpr absl::Duration kWatch = absl::Seconds(1);
   static constexpr absl::Duration kWaitMax = absl::Seconds(5);
 
-  // `names_max`: so many addresses have turns at once.
+  // `names_max`: the most addresses that have turns at once.
   explicit ConnectionPacer(size_t names_max = 1024) : names_max_(names_max) {}
 
   // A connection from there was cut for its calls.
   void NoteCut(const std::string& name, absl::Duration now);
-  // When a new connection from there may go to gRPC: `now`, or later. The turn is its own. nullopt:
-  // it would wait for longer than kWaitMax, and is to be refused.
+  // Reserves a turn for a new connection. Returns when it may go to gRPC: `now`, or later. nullopt:
+  // it would wait for longer than kWaitMax; refuse it.
   std::optional<absl::Duration> TakeTurn(const std::string& name, absl::Duration now);
 
  private:

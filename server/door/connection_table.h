@@ -75,8 +75,8 @@ class ConnectionTable {
   // The same for a connection of `user` on a Unix socket; nullopt: no slot is left for that user.
   // The slot is the user's from Add() on, until kRest after its last connection has ended.
   std::optional<int> ChooseUserSlot(uid_t user, int first, int count, absl::Duration now) const;
-  // A user takes up to so many slots, so that its connections can be told apart; but only one where
-  // half of all are taken.
+  // A user takes at most this many slots, so that its connections can be told apart. If half of all
+  // slots are taken, it takes only one.
   static constexpr int kUserSlotsMax = 16;
   // gRPC may still have calls of a connection that has ended.
   static constexpr absl::Duration kRest = absl::Minutes(1);

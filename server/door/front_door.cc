@@ -134,7 +134,7 @@ ConnectionLimits LimitsFor(const Config& config) {
   return limits;
 }
 
-// What look-ups of users leave for the door's thread. They may end after the door.
+// Results of user look-ups for the door's thread. Look-ups may end after the door.
 struct FrontDoor::Parking {
   // False: the user, or all together, have as many waiting connections as there may be.
   bool TakePlace(uid_t user) {
@@ -250,7 +250,7 @@ void FrontDoor::Run() {
     const int wait_ms = !paced_.empty() ? kPacedTickMs : ticks ? kTickMs : -1;
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, wait_ms);
     if (!accepts_ && !listeners_.empty()) CloseListeners();
-    // Those that have gone first: newer ones may need their descriptors.
+    // Ended connections first, because newer ones may need their descriptors.
     for (const bool is_connection : {true, false}) {
       for (int i = 0; i < count; ++i) {
         if (IsConnection(events[i].data.u64) != is_connection) continue;
@@ -323,7 +323,7 @@ bool FrontDoor::AcceptOne(size_t index, int listener) {
 bool FrontDoor::AwaitDescriptor() {
   RemoveEnded();
   const absl::Duration now = Now();
-  // What files or connections that stay have taken does not become free.
+  // Descriptors of open files and lasting connections do not become free.
   if (table_.LastEnd() + kClosing < now) return false;
   // Once: a flood of connections ends some all the time.
   if (patient_until_ + kClosing < now) patient_until_ = now + kClosing;

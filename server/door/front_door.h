@@ -97,8 +97,8 @@ class FrontDoor {
   uint64_t Claim(int slot);
   // The user of a slot of a Unix socket.
   std::optional<uid_t> UserOf(int slot) const { return table_.UserOf(slot); }
-  // Cuts a connection whose calls no client of ours makes. By its peer, if that is known; else by
-  // its number, if that is not 0; else all newcomers of its slot that it may be.
+  // Cuts a connection with calls that no h5mirror client makes. Finds it by its peer if known, else
+  // by its number if not 0. Else cuts all newcomers of the slot that it may be.
   void CutForCalls(const std::string& grpc_peer, uint64_t number, int slot);
 
   ConnectionCounts Counts() const { return table_.Counts(); }
@@ -142,9 +142,9 @@ class FrontDoor {
   // True: the connection waits until its user's name is known, or was closed, as too many wait.
   bool Park(const Peer& peer, size_t index, int listener, OwnedFd& fd);
   void TakeInParked();
-  // With no descriptors left: true after a moment, if some may be there now. gRPC closes its one of
-  // a connection that was cut later than the table does, and on a busy machine much later. The
-  // newer connection for which that was cut is not to be refused meanwhile.
+  // With no descriptors left: true after a moment, if some may be there now. When a connection is
+  // cut, gRPC closes its descriptor later than the table does, on a busy machine much later.
+  // Meanwhile the newer connection that caused the cut must not be refused.
   bool AwaitDescriptor();
   // Another descriptor of the same socket; none: there is no room for it.
   OwnedFd Duplicate(int fd);

@@ -37,8 +37,8 @@ struct JsonWebKey {
   // cjose only reads it to verify, so threads share it.
   std::shared_ptr<const cjose_jwk_t> key = nullptr;
 
-  // Whether the key can verify signatures by `algorithm`, as "RS256". False for all that is none of
-  // RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384: "none" and HS256 are no public keys'.
+  // Whether the key can verify signatures by `algorithm`, as "RS256". True only for RS256, RS384,
+  // RS512, PS256, PS384, PS512, ES256 and ES384. "none" and HS256 use no public key.
   bool Fits(std::string_view algorithm) const;
 };
 
@@ -53,7 +53,7 @@ absl::StatusOr<JsonWebKeySet> ParseJsonWebKeys(std::string_view text, std::strin
 
 // One character of base64url or more, without padding.
 bool IsBase64Url(std::string_view text);
-// Its bytes; kInvalidArgument: it is none.
+// The bytes that `text` encodes; kInvalidArgument: it is not base64url.
 absl::StatusOr<std::string> DecodeBase64Url(std::string_view text);
 
 // Thread-safe.
@@ -95,8 +95,8 @@ class JsonWebKeys {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(reload_mutex_);
 
   const std::filesystem::path path_;
-  // Of two threads that read at once, the older state could be taken last. Held over the file, and
-  // before `mutex_`; callers with a token never wait for it.
+  // Held while the file is read; taken before `mutex_`. Without it, of two threads that read at
+  // once, the one with the older state could win. Callers with a token never wait for it.
   absl::Mutex reload_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   mutable absl::Mutex mutex_;
   Keys keys_ ABSL_GUARDED_BY(mutex_) = std::make_shared<const std::vector<JsonWebKey>>();

@@ -23,7 +23,7 @@ constexpr size_t kTokenBytesMax = 16 << 10;
 constexpr size_t kNameBytesMax = 128;
 constexpr size_t kGroupsMax = 1024;
 constexpr size_t kGroupBytesMax = 256;
-// Of the keys that could have signed a token without a "kid".
+// The most keys that are tried for a token without a "kid".
 constexpr size_t kKeysTriedMax = 8;
 // The clocks of issuer and server may differ by this. Not for "exp", which has the grace.
 constexpr absl::Duration kLeeway = absl::Minutes(1);
@@ -186,8 +186,7 @@ absl::StatusOr<std::unique_ptr<JsonWebTokens>> JsonWebTokens::Load(
   return absl::WrapUnique(new JsonWebTokens(settings, std::move(keys)));
 }
 
-// Cheap checks come first: a stranger shall not have signatures verified by what can be told
-// to be useless.
+// Cheap checks come first, so that a stranger's useless tokens cost no verification of a signature.
 absl::StatusOr<TokenIdentity> JsonWebTokens::Verify(std::string_view token) const {
   const std::array<std::string_view, 3> parts = PartsOf(token);
   if (token.size() > kTokenBytesMax || !IsJsonWebToken(token)) {

@@ -51,8 +51,8 @@ class JsonWebTokens {
 
   // The identity in a token. No lock is held while a signature is verified; a token that was
   // verified before is looked up.
-  // kUnauthenticated: it is no such token, of another issuer or audience, not valid yet or any
-  // more, or its signature is of no key that counts. Messages never show the token.
+  // kUnauthenticated: not a JWT, another issuer or audience, not valid yet or no longer, or not
+  // signed by a key that counts. Messages never show the token.
   absl::StatusOr<std::shared_ptr<const TokenIdentity>> Find(std::string_view token) const;
   // For the calls that run by a token of Find(). kUnauthenticated: it has ended, or its key has
   // gone.

@@ -16,8 +16,8 @@
 
 namespace h5mirror::server {
 
-// Those that were found and that anything still keeps. `Identity::*End` is the time at which what
-// runs by it ends. Not thread-safe.
+// The identities that were found and are still in use. `Identity::*End` is the time at which calls
+// of that identity end. Not thread-safe.
 template <typename Identity, absl::Time Identity::*End>
 class LivingIdentities {
  public:
@@ -25,8 +25,8 @@ class LivingIdentities {
 
   void Add(const Pointer& identity) { living_.push_back(identity); }
 
-  // The first end after `now`, or one less than 2 s before. So a caller that asks once a second
-  // also learns of an identity that was found and ended between two times.
+  // The first end after `now`, or one less than 2 s before it. So a caller that asks once a second
+  // does not miss an identity that was found and ended in between.
   absl::Time NextEnd(absl::Time now) {
     absl::Time next = absl::InfiniteFuture();
     const auto has_ended = [&](const std::weak_ptr<const Identity>& each) {
@@ -76,7 +76,8 @@ class KnownIdentities {
     known_.insert_or_assign(digest, std::move(identity));
   }
 
-  // All are looked at again. Running calls keep theirs, and NextEnd() their ends.
+  // Forgets all, so that each is verified again. Running calls keep their identities, and NextEnd()
+  // keeps those ends.
   void Forget() {
     absl::MutexLock lock(&mutex_);
     known_.clear();
@@ -89,12 +90,12 @@ class KnownIdentities {
   }
 
  private:
-  // So many are remembered; with more, all are forgotten and looked at again.
+  // The most identities remembered. With more, all are forgotten and verified again.
   static constexpr size_t kKnownMax = 4096;
 
   mutable absl::Mutex mutex_;
   absl::flat_hash_map<Sha256Digest, Pointer> known_ ABSL_GUARDED_BY(mutex_);
-  // Those that were forgotten too: a session keeps its own.
+  // Includes identities that were forgotten: a session keeps its own.
   LivingIdentities<Identity, End> living_ ABSL_GUARDED_BY(mutex_);
 };
 

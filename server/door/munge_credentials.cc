@@ -128,7 +128,7 @@ void MungeCredentials::State::ForgetOldest(std::deque<Sha256Digest>& digests) {
   entries.erase(found);
 }
 
-// One that has counted since then stays: munged decodes it no second time.
+// An entry that has become valid since then stays, because munged does not decode it twice.
 void MungeCredentials::State::ForgetOldestFailure() {
   const auto found = entries.find(failures.front());
   const bool counts = found != entries.end() && found->second.is_known && found->second.found.ok();

@@ -32,23 +32,24 @@ class MungeCredentials {
   using Decode = std::function<absl::StatusOr<MungeClaim>(const std::string& credential)>;
   using Found = absl::StatusOr<std::shared_ptr<const MungeIdentity>>;
 
-  // Running calls end this long after their credential has expired: the groups of its user, and
-  // whether there still is one, are looked at meanwhile.
+  // Running calls end this long after their credential has expired. Until then the server checks
+  // that the user still exists, and its groups.
   static constexpr absl::Duration kGrace = absl::Hours(24);
-  // A refusal counts for so long: the same call asks for it twice.
+  // A refusal is remembered for this long, because one call asks for it twice.
   static constexpr absl::Duration kKeepFailure = absl::Seconds(10);
   static constexpr size_t kFailuresMax = 1024;
-  // Of one credential. One of ours has some 200 bytes.
+  // The most bytes of a credential. Those of h5mirror clients have some 200.
   static constexpr size_t kBytesMax = 1024;
   // Credentials that wait for munged. With more, calls hear kUnavailable.
   static constexpr size_t kWaitingMax = 256;
-  // Those that count. Of one user the oldest are forgotten first; then its clients make new ones.
+  // The most credentials remembered. A user's oldest are forgotten first; its clients then make new
+  // ones.
   static constexpr size_t kKnownMax = 65'536;
   static constexpr size_t kKnownOfUserMax = 8192;
 
   // `decode` may still be running, and be destroyed, after this.
   explicit MungeCredentials(Decode decode);
-  // Does not wait for munged, but for a `then` that is being called.
+  // Waits for a `then` that is being called, but not for munged.
   ~MungeCredentials();
 
   // The known user of a credential, without waiting; asks munged if it is new.
@@ -65,10 +66,10 @@ class MungeCredentials {
 
   // For calls that run by a credential. kUnauthenticated: it has ended.
   absl::Status StillValid(const MungeIdentity& identity) const;
-  // When the next one that was found ends, or one of the last 2 s did; LivingIdentities::NextEnd().
-  // Forgets those that have expired. To be called every now and then.
+  // When the next credential that was found ends, or one did in the last 2 s:
+  // LivingIdentities::NextEnd(). Forgets expired ones, so call it from time to time.
   absl::Time NextExpiry() const;
-  // Those of whom anything runs or may begin.
+  // The users whose calls run, or may begin.
   std::vector<uid_t> Users() const;
 
  private:

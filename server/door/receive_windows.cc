@@ -11,7 +11,7 @@
 namespace h5mirror::server {
 namespace {
 
-// The hook is none of gRPC's interface: it has this shape in the versions that start so.
+// The hook is not part of gRPC's interface. It has this form in versions that begin with this text.
 constexpr char kVersionWithHook[] = "1.51.";
 // grpc_core::chttp2::g_test_only_transport_target_window_estimates_mocker, a pointer to an object
 // with the virtual functions of WindowHook.

@@ -4,8 +4,9 @@
 // That is enough on a near network, but on a far one it means one message for each round trip. With
 // probing, gRPC doubles a connection's window as long as the measured delay asks for it. On a busy
 // server that delay comes from the queue of all other connections. So all windows grow until gRPC's
-// memory quota is full. Then gRPC sends connections away (GOAWAY) and resets streams. It has no
-// bound for a window, but a hook for its own tests where a probed window is decided.
+// memory quota is full. Then gRPC sends connections away (GOAWAY) and resets streams. gRPC has no
+// setting that bounds a window, but a hook for its own tests at the place where it chooses a probed
+// window.
 #ifndef H5MIRROR_SERVER_DOOR_RECEIVE_WINDOWS_H_
 #define H5MIRROR_SERVER_DOOR_RECEIVE_WINDOWS_H_
 

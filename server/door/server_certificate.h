@@ -1,8 +1,8 @@
 // The server's certificate, and its renewal while the server runs.
 //
-// gRPC's own watcher takes any content of the certificate files, also a key of another certificate
-// or half of a file, and from then on no client can connect. This one takes only a pair that was
-// checked, and else goes on with the former pair.
+// gRPC's own watcher takes any content of the certificate files, even half a file or the key of
+// another certificate. From then on no client can connect. This one takes only a checked pair, and
+// otherwise keeps the former one.
 #ifndef H5MIRROR_SERVER_DOOR_SERVER_CERTIFICATE_H_
 #define H5MIRROR_SERVER_DOOR_SERVER_CERTIFICATE_H_
 

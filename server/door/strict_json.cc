@@ -7,7 +7,8 @@
 namespace h5mirror::server {
 namespace {
 
-// What is deep is copied and compared by recursion, and a stranger's text would choose how deep.
+// Copies and comparisons recurse, so without a bound a stranger's text would choose the depth of
+// the stack.
 constexpr int kDepthMax = 16;
 
 }  // namespace

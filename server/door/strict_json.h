@@ -1,4 +1,4 @@
-// JSON from strangers.
+// Parses JSON from untrusted clients.
 #ifndef H5MIRROR_SERVER_DOOR_STRICT_JSON_H_
 #define H5MIRROR_SERVER_DOOR_STRICT_JSON_H_
 
@@ -10,8 +10,8 @@
 
 namespace h5mirror::server {
 
-// One JSON object; nullopt: `text` is none, or has more than 16 objects and arrays in each other,
-// or names a member twice. Two readers could take different ones of the two.
+// One JSON object. nullopt: `text` is not one, nests more than 16 objects and arrays, or names a
+// member twice. Two readers could choose different ones of the two members.
 std::optional<nlohmann::json> ParseStrictJson(std::string_view text);
 
 // The text of a member; nullopt: there is none, or it is no string.

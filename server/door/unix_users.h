@@ -35,10 +35,10 @@ class UnixUsers {
   using LookUp = std::function<absl::StatusOr<UnixUser>(uid_t)>;
   using Found = absl::StatusOr<std::shared_ptr<const UnixUser>>;
 
-  // An answer counts for kKeep; then it is asked again, and counts until the next one is there, but
-  // for kCountMax at most: a uid may be another person's by then. A failure counts for
-  // kKeepFailure. It does not replace an earlier answer, which then counts for kOutageMax: a group
-  // that is lost could be one that a table denies something to, and the host's users go on working.
+  // An answer counts for kKeep. Then the name service is asked again. The old answer counts until
+  // the new one is there, at most for kCountMax: later the uid may be another person's. A failure
+  // counts for kKeepFailure. A failure does not replace an earlier answer, which then counts for
+  // kOutageMax. So users go on working, and keep the groups to which tables deny something.
   static constexpr absl::Duration kKeep = absl::Minutes(1);
   static constexpr absl::Duration kKeepFailure = absl::Seconds(5);
   static constexpr absl::Duration kCountMax = absl::Minutes(10);
@@ -59,8 +59,8 @@ class UnixUsers {
   // `then` is destroyed without a call, if this ends before.
   void Await(uid_t uid, std::function<void()> then);
 
-  // Asks again for those of `held` whose answers are due, so that they stay known without calls;
-  // forgets uids without a name. To be called every few seconds.
+  // Asks again for those users of `held` whose answers are due, so that they stay known without
+  // calls. Forgets uids without a name. To be called every few seconds.
   void Tend(const std::vector<uid_t>& held);
   // From now on the answers are due: groups may have changed.
   void AskAllAgain();

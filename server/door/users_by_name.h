@@ -1,4 +1,4 @@
-// Users of this host by name, for callers that only speak of one: h5mirror-agent.
+// Users of this host by name, for a caller that acts for users: h5mirror-agent.
 #ifndef H5MIRROR_SERVER_DOOR_USERS_BY_NAME_H_
 #define H5MIRROR_SERVER_DOOR_USERS_BY_NAME_H_
 
@@ -32,7 +32,7 @@ class UsersByName {
   static constexpr absl::Duration kKeep = absl::Minutes(1);
   static constexpr absl::Duration kKeepFailure = absl::Seconds(5);
   static constexpr absl::Duration kOutageMax = absl::Hours(1);
-  // How many threads may wait for the name service here, each for a uid.
+  // The most threads that may wait here for the name service, each for one uid.
   static constexpr int kAskingMax = 4;
   static constexpr size_t kNamesMax = 4096;
 

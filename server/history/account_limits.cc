@@ -1,5 +1,5 @@
-// What the keeper does where the histories of an account, of one [[quota]] table, take more than
-// history_bytes: it thins those, and nobody else's.
+// Limits of accounts: if the histories of an account, of one [[quota]] table, take more than
+// history_bytes, the keeper thins those and no others.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace h5mirror::server {
 namespace {
 
 constexpr absl::Duration kRetry = absl::Minutes(1);
-// Of an account: all of them, but where it has very many.
+// The most files of an account that are considered.
 constexpr size_t kLargestFiles = 4096;
 
 }  // namespace
@@ -90,7 +90,8 @@ absl::StatusOr<bool> HistoryPruner::ThinAccount(const SpaceUse& use, const std::
     Report(name, thinned.status());
     // Before the next look at the account.
     quotas_->counter.Measure(name);
-    // Another prune is under way there: others are not to pay for what it gives.
+    // Another prune of that file is running. The space that it frees must not be taken from other
+    // files.
     if (!thinned.ok() || thinned->freed_bytes >= wanted) break;
     wanted -= thinned->freed_bytes;
   }

@@ -1,4 +1,4 @@
-// What the keeper does where a limit is reached: history_max_bytes of a file, min_free of the disk.
+// The keeper's reaction to a limit: history_max_bytes of a file, min_free of the disk.
 #include <algorithm>
 #include <functional>
 #include <utility>
@@ -77,7 +77,7 @@ absl::Status HistoryPruner::ThinToLimit(const std::string& name, const Retention
   const std::string limit_text =
       StrCat("history_max_bytes = ", HumanBytes(limit), " of ", rule.Label());
   H5M_ASSIGN_OR_RETURN(const auto file, store_.OpenFile(name));
-  // What the rule does not keep goes first.
+  // Versions that the rule does not keep go first.
   if (!rule.policy.empty()) H5M_RETURN_IF_ERROR(PruneByRule(*file, rule));
   H5M_ASSIGN_OR_RETURN(store::HistorySizes sizes, store_.Measure(name, store::WithHead::kNo));
   if (sizes.history() > limit) {

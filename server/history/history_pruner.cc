@@ -24,7 +24,7 @@ constexpr absl::Duration kRetryInDoubt = absl::Minutes(15);
 // A server that is started anew every day applies its rules all the same.
 constexpr absl::Duration kFirstPassMax = absl::Minutes(15);
 constexpr size_t kFilesAtOnce = 256;
-// What a commit changes goes into the history when the head takes it in, soon after.
+// A commit's changes enter the history when the head takes them in, soon after the commit.
 constexpr absl::Duration kGrowthWatched = absl::Minutes(1);
 constexpr absl::Duration kNoticeKept = absl::Hours(24);
 constexpr size_t kNoticesMax = 10'000;

@@ -46,7 +46,8 @@ class HistoryPruner {
 
   // The history of a file may have grown. Cheap; called for every durable cut.
   void Grew(const std::string& name);
-  // For people: why versions of the file are dropped early, or none are made; empty: neither.
+  // A notice for people: why versions of the file are dropped early, or why none are made. Empty:
+  // neither is so.
   std::string NoticeOf(const std::string& name) const;
 
   // One round of the thread, which makes one a second. For tests, instead of Start().
@@ -110,7 +111,7 @@ class HistoryPruner {
   std::optional<Disk> LookAtDisk();
   void StopWhereLow();
   void CheckDisk();
-  // Once each time that the free space falls below min_free.
+  // Tells once each time that the free space falls below min_free.
   void TellIfLow(const Disk& disk);
   // Thins histories. Returns the bytes given back.
   uint64_t ThinForSpace();

@@ -66,7 +66,7 @@ class Search {
     }
   }
 
-  // What earlier prunes left to give back.
+  // Bytes that earlier prunes have left to give back.
   uint64_t left_bytes() const { return left_bytes_; }
 
  private:

@@ -30,7 +30,7 @@ struct DropOrder {
 absl::StatusOr<store::PruneProgress> DropVersions(store::File& file, const DropOrder& order,
                                                   Pause pause);
 
-// How much to give back, and the choice if that is not possible.
+// How many bytes to give back, and the behaviour if that is not possible.
 struct ThinRequest {
   uint64_t wanted_bytes = 0;  // drop as few versions as give back this much;
   uint64_t needed_bytes = 0;  // if all give back less, they must give back this; else `if_less`

@@ -11,7 +11,7 @@
 
 namespace h5mirror::server {
 
-// A request that asks for more is refused: each range costs a header of its own in the answer.
+// A request with more ranges is refused, because each range costs a header in the answer.
 inline constexpr size_t kByteRangesMax = 256;
 
 struct ByteRanges {

@@ -164,7 +164,7 @@ absl::StatusOr<std::string> EventStream::NewEvents() {
   H5M_ASSIGN_OR_RETURN(const v1::FileStatus status, files_.GetStatus(name_));
   H5M_ASSIGN_OR_RETURN(const Bytes16 file_id, FromByteString(status.file_id()));
   const EventPlace newest{HexOf(file_id), status.last_cut(), status.newest_version().version()};
-  // Of another file, or of nobody: what was before is not told.
+  // The place is of another file, or there is none: older events are not told.
   if (!place_ || place_->file_id != newest.file_id) {
     place_ = EventPlace{newest.file_id, 0, newest.version};
   }

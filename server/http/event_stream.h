@@ -24,7 +24,7 @@ namespace h5mirror::server {
 // mapping.
 absl::StatusOr<std::string> ToJson(const google::protobuf::Message& message, bool is_indented);
 
-// Where a client is in the events of a file: the "id" of the last one.
+// A client's place in the events of a file: the "id" of the last event.
 struct EventPlace {
   std::string file_id;  // hex
   int64_t cut = 0;
@@ -33,24 +33,25 @@ struct EventPlace {
   bool operator==(const EventPlace&) const = default;
 };
 std::string Format(const EventPlace& place);
-// nullopt: it is none of ours.
+// nullopt: `text` is not such an id.
 std::optional<EventPlace> ParseEventPlace(std::string_view text);
 
 // Thread-compatible. Holds nothing of the file between two events.
 class EventStream final : public HttpStream {
  public:
-  // Something is sent after so long, so that both sides notice when the other has gone. A version
-  // that is made without a cut is told then, too.
+  // At the latest after this time something is sent, so that each side notices that the other has
+  // gone. A version made without a cut is also reported then.
   static constexpr absl::Duration kHeartbeat = absl::Seconds(10);
-  // A version is made a moment after its cut, and no cut tells of it: it is looked for once more.
+  // A version is made a moment after its cut, and no further cut announces it. So the stream looks
+  // once more after this time.
   static constexpr absl::Duration kLookAgain = absl::Seconds(1);
   // The least time between two events of a file that is cut often.
   static constexpr absl::Duration kPause = absl::Milliseconds(500);
-  // More versions than these are told with the next event. A page of a list has room for them,
-  // with comments of any length.
+  // The most versions in one event; the rest follow with the next. So many fit into a page of a
+  // list, with comments of any length.
   static constexpr int kVersionsAtOnce = 20;
 
-  // Whether the caller may still read the file that has the name now. kUnavailable: that cannot be
+  // OK: the caller may still read the file that has the name now. kUnavailable: the right cannot be
   // looked up. May wait for a disk.
   using StillMay = std::function<absl::Status()>;
 

@@ -98,7 +98,7 @@ void Exchange::Find(const Handler& handler) {
     part_ = std::move(begun.part);
   }
   stream_ = std::move(answer.stream);
-  // Of a HEAD and a 304 only the size is there.
+  // A HEAD and a 304 have only the size of a body.
   has_stream_ = stream_ != nullptr || answer.stream_bytes.value_or(0) > 0 || answer.is_endless;
   answer_ = std::move(answer);
   Resume();

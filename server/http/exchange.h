@@ -53,7 +53,7 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   bool Answer();
   // The next bytes of the body: how many, or one of the codes of MHD_ContentReaderCallback.
   ssize_t Give(absl::Span<char> out);
-  // The library is done with it. `was_whole`: all of the answer was sent.
+  // The library has finished the exchange. `was_whole`: all of the answer was sent.
   void Finish(bool was_whole);
 
   // ---- Of any thread ----
@@ -62,12 +62,13 @@ class Exchange : public std::enable_shared_from_this<Exchange> {
   void End(const absl::Status& why);
   // The same, and cuts the connection: its client does not read.
   void Cut();
-  // Ends one that has waited for munged, the name service or a worker for too long.
+  // Ends the exchange if it has waited too long for munged, the name service or a worker.
   void OnTimer();
-  // Ends a stream of events whose client has hung up. The library does not look while it waits.
+  // Ends a stream of events whose client has hung up. The library does not notice that while the
+  // connection is suspended.
   void EndIfGone();
 
-  // No answer for so long, before the caller is known.
+  // The longest wait for an answer before the caller is known.
   static constexpr absl::Duration kAwaitMax = absl::Seconds(5);
 
  private:

@@ -163,7 +163,8 @@ HttpAnswer FileAnswers::HeadersOf(const Opened& opened) const {
   if (opened.info.version != 0) {
     answer.headers.emplace_back("H5mirror-Version", StrCat(opened.info.version));
   }
-  // Of an earlier second only: a later state of this one would have the same time.
+  // Only if the time lies in an earlier second: a later state within the same second would have the
+  // same time.
   const absl::Time now = environment_.clock.Now();
   if (absl::ToUnixSeconds(now) > absl::ToUnixSeconds(opened.info.time)) {
     answer.headers.emplace_back("Last-Modified", FormatHttpTime(opened.info.time));

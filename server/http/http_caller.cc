@@ -15,7 +15,7 @@
 namespace h5mirror::server {
 namespace {
 
-// Of the client and between it and the authority; OpenSSL's own bound is 100.
+// The most certificates from the client's own up to the authority's. OpenSSL's own bound is 100.
 constexpr size_t kChainMax = 10;
 
 using StorePtr = std::unique_ptr<X509_STORE, Freer<X509_STORE_free>>;

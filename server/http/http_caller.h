@@ -55,7 +55,7 @@ class HttpCallSource final : public CallSource {
   absl::StatusOr<Principal> Authenticate(const Authenticator& authenticator) const override;
   std::string peer() const override { return GrpcPeerText(identity_.peer); }
   std::optional<uid_t> uid() const override;
-  // Whose turn it is among the workers, before the caller is known.
+  // The principal in the workers' queue before the caller is known.
   std::string worker_key() const { return identity_.peer.Name(); }
   std::string connection_key() const override { return identity_.connection_key; }
   // The answer ends the connection.

@@ -355,7 +355,7 @@ int HttpDoor::Begin(const std::shared_ptr<Exchange>& exchange, MHD_Connection* c
                                                      "this server has no such host name: ask for "
                                                      "localhost, or have it want tokens")));
   }
-  // As the front door has it: each uid without a name would be another user.
+  // As the front door does. Otherwise each uid without a name would count as another user.
   if (peer->kind == Peer::Kind::kUnixSocket && environment_.authenticator.has_rules()) {
     const auto known = environment_.authenticator.users().Peek(peer->uid);
     if (known && !known->ok()) peer->uid = kNamelessUid;

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kVersionsSuffix = "/versions";
 constexpr std::string_view kEventsSuffix = "/events";
-// An event is short, and there may be a thousand streams that have none.
+// Small, because events are short and a thousand idle streams may hold such a buffer.
 constexpr uint32_t kEventBlockBytes = 4 << 10;
 // Most rows of a page, with any page_size. A row of JSON has some 1,000 bytes beside its texts, and
 // as many more for the zeros of its recent_writes. A byte of a text may be written as six.
@@ -69,7 +69,7 @@ absl::StatusOr<ListQuery> ParseListQuery(const HttpRequest& request) {
       if (!v1::MirrorState_Parse(StrCat("MIRROR_STATE_", value), &state)) {
         return absl::InvalidArgumentError(
             StrCat("state \"", value,
-                   "\" is none of CONNECTED, DEGRADED, RESYNCING, IN_SYNC, "
+                   "\" is not one of CONNECTED, DEGRADED, RESYNCING, IN_SYNC, "
                    "DIVERGED"));
       }
       query.request.add_states(state);
@@ -179,7 +179,7 @@ absl::StatusOr<v1::ListFilesResponse> JsonAnswers::ListAll(const HttpRequest& re
                                                            const Principal& principal,
                                                            const v1::ListFilesRequest& query) {
   H5M_ASSIGN_OR_RETURN(std::vector<std::string> cells, others_.CellsBelow(query.directory()));
-  // Their names are nothing to others.
+  // Callers without rights there must not see the cells' names.
   std::erase_if(cells, [&](const std::string& cell) {
     return !environment_.authenticator.MayBelow(principal, cell);
   });
@@ -206,8 +206,8 @@ absl::StatusOr<v1::ListFilesResponse> JsonAnswers::ListCells(
     // The caller may read none of it.
     if (absl::IsNotFound(listed)) continue;
     if (!listed.ok() && place.cell == first) return listed;
-    // What is there goes out, and the next page begins with this cell. Without that, two servers
-    // with an empty cell each would send the caller in a circle.
+    // The rows found so far go out, and the next page begins with this cell. Otherwise two servers
+    // with an empty cell each would redirect the caller in a circle.
     const bool fits =
         all.files_size() == 0 || all.ByteSizeLong() + files.ByteSizeLong() <= kPageBytesMax;
     if (!listed.ok() || !fits) {

@@ -40,12 +40,12 @@ class JsonAnswers {
     kPage,  // it may be sent for long, so it counts as a read until then
   };
 
-  // One short call: admits the caller, and answers with the JSON that `body` returns, if the caller
-  // may have it then, too.
+  // One short call: admits the caller, runs `body`, checks the rights again, and answers with the
+  // JSON.
   HttpAnswer Run(const HttpRequest& request, const char* method, const Needs& needs, Size size,
                  Body body);
-  // A page of all cells in `query.directory`, in the order of names: as many as this server has one
-  // after the other. rpc::ElsewhereError(), if another one has the next.
+  // One page of the cells in `query.directory`, in the order of names, up to the first cell of
+  // another server. rpc::ElsewhereError(): the first cell is another server's.
   absl::StatusOr<v1::ListFilesResponse> ListAll(const HttpRequest& request,
                                                 const Principal& principal,
                                                 const v1::ListFilesRequest& query);

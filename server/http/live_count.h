@@ -1,4 +1,4 @@
-// How many objects of a kind are alive, and a wait for the last of them.
+// Counts the living objects of a kind, and waits for the last one.
 #ifndef H5MIRROR_SERVER_HTTP_LIVE_COUNT_H_
 #define H5MIRROR_SERVER_HTTP_LIVE_COUNT_H_
 

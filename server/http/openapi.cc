@@ -280,7 +280,7 @@ $BYTES
    "details": {
     "name": "details",
     "in": "query",
-    "description": "Of all files, what a list by states or of forks tells",
+    "description": "The details of a list by states or of forks, for all files",
     "schema": {"type": "string", "enum": ["true", "false"]}
    },
    "page_size": {

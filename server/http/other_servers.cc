@@ -113,7 +113,7 @@ HttpAnswer OtherServers::ErrorOrRedirect(const HttpRequest& request,
   if (request.is_tls && !route.http.starts_with("https://")) {
     return ErrorAnswer(absl::UnavailableError(
         StrCat("the server ", route.listen, " of this cluster serves it at ", route.http,
-               ", without TLS: nobody is sent there who came by https")));
+               ", without TLS: a client that came by https is not sent there")));
   }
   const Sent sent = {route.owner, route.epoch, cell};
   // One name stands for several servers, or another server's URL is this one's.

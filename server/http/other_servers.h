@@ -27,7 +27,7 @@ struct Sent {
   bool operator==(const Sent&) const = default;
 };
 std::string Format(const Sent& sent);
-// nullopt: it is none. IDs have no colon.
+// nullopt: `text` has another form. IDs have no colon.
 std::optional<Sent> ParseSent(std::string_view text);
 
 // Where the list of a directory goes on in a cluster: the name of the last file, or a cell's
@@ -44,16 +44,16 @@ class OtherServers {
   explicit OtherServers(Ownership* cells) : cells_(cells) {}
 
   // The answer to a request whose call ended with `status`: 307 to the server that has the file, if
-  // `status` names one; else ErrorAnswer(). 503 where nobody has it at the moment, or its server
-  // has no address for HTTP, or one where nobody may be sent: without TLS while the request came by
-  // TLS, or one that led here.
+  // `status` names one; else ErrorAnswer(). 503 if no server has the file at the moment, or its
+  // server has no usable HTTP address. Not usable: an address without TLS for a request that came
+  // by TLS, and the address that redirected to this server.
   HttpAnswer ErrorOrRedirect(const HttpRequest& request, const absl::Status& status) const;
 
   // The cells below `directory`, in the order of their files' names: "a-b" comes before "a", as
   // "a-b/f" comes before "a/f". Empty: the directory lies in one cell, or in none, or this server
   // is in no cluster. kUnavailable: it does not know its cells yet.
   absl::StatusOr<std::vector<std::string>> CellsBelow(const std::string& directory) const;
-  // Whether nobody has the file at the moment, and somebody will: `status` is that of a call.
+  // True: no server has the file at the moment, but one will soon. `status`: that of a call.
   bool IsOnItsWay(const absl::Status& status) const;
 
  private:

@@ -27,11 +27,11 @@ struct EntityTag {
 
 // With its quotes: "\"v12-<file id>\"", "\"c340-<file id>-<start id>\"".
 std::string Format(const EntityTag& tag);
-// nullopt: it is none of ours, or weak.
+// nullopt: the tag is weak, or has another form.
 std::optional<EntityTag> ParseEntityTag(std::string_view text);
 
-// The texts of a list of entity tags, "W/" included; "*" stands for itself. What is malformed is
-// left out.
+// The texts of a list of entity tags, "W/" included; "*" stands for itself. Malformed ones are left
+// out.
 std::vector<std::string> SplitEntityTags(std::string_view list);
 
 // "Tue, 03 Nov 2026 14:00:00 GMT".

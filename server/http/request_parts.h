@@ -1,4 +1,4 @@
-// What a request says, as libmicrohttpd has it. For the library's thread of the connection only.
+// Reads the parts of a request from libmicrohttpd. Only for the library's thread of the connection.
 #ifndef H5MIRROR_SERVER_HTTP_REQUEST_PARTS_H_
 #define H5MIRROR_SERVER_HTTP_REQUEST_PARTS_H_
 
@@ -23,7 +23,7 @@ Conditions ConditionsOf(MHD_Connection* connection);
 // Decoded, in their order. A value that cannot be decoded stands as it was sent.
 std::vector<std::pair<std::string, std::string>> QueryOf(MHD_Connection* connection);
 
-// Whether a header that counts once comes twice: a proxy may read the other one.
+// True: a header that must come once comes twice. A proxy might read the other one.
 bool RepeatsAHeader(MHD_Connection* connection);
 bool HasBody(MHD_Connection* connection);
 

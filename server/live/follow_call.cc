@@ -85,8 +85,8 @@ struct FollowCall::State {
     return late.after == nullptr ? absl::OkStatus() : late.after();
   }
 
-  // What was left to check; then tells the audit log that the call has begun. Nobody else ends it
-  // meanwhile.
+  // Makes the checks that were left, then tells the audit log that the call has begun. Nothing else
+  // ends the call meanwhile.
   absl::Status CheckLate() {
     if (late.before == nullptr) return absl::OkStatus();
     H5M_RETURN_IF_ERROR(late.before());
@@ -103,7 +103,7 @@ struct FollowCall::State {
   bool Send() {
     absl::StatusOr<std::optional<grpc::ByteBuffer>> message = messages->Get(next_message);
     if (absl::IsOutOfRange(message.status())) {
-      // It could not be held so long: the next one begins anew.
+      // The base cut could not be held that long, so the next publication begins anew.
       messages.reset();
       known = std::move(publication);
       environment.publisher.OnChange(request.name());

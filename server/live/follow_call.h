@@ -33,7 +33,7 @@ class FollowCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer> {
   FollowCall(FollowEnvironment environment, v1::FollowFileRequest request);
   ~FollowCall() override;
 
-  // `late`: the checks for a worker, before all else.
+  // `late`: checks that a worker makes first.
   void Begin(Callers::Ticket ticket, LateCheck late);
   void Refuse(const absl::Status& status);
 

@@ -22,7 +22,7 @@ Extent WholePages(Extent extent, uint64_t size_bytes) {
   return {begin, end > begin ? end - begin : 0};
 }
 
-// As much of it as fits in messages of `part_bytes` each; at least one message.
+// Splits the ranges into messages of at most `part_bytes` each; at least one message.
 std::vector<std::vector<Extent>> SplitUp(const std::vector<Extent>& ranges, uint64_t part_bytes) {
   std::vector<std::vector<Extent>> parts(1);
   uint64_t room = part_bytes;

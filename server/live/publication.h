@@ -40,7 +40,7 @@ class CutMessages {
 
   // Message `index`, from 0 on; unset behind the last one. Errors: those of Snapshot::Read().
   absl::StatusOr<std::optional<grpc::ByteBuffer>> Get(size_t index);
-  // From now on no message stays in memory: a follower that goes on with these costs one message in
+  // From now on no message stays in memory. A follower that still uses these costs one message in
   // flight.
   void KeepNoMore();
   // The bytes of the messages in memory.

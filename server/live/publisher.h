@@ -60,7 +60,7 @@ class Publisher {
 
   // `name` has a new cut, or its writer has ended. Costs one look-up if it has no follower.
   void OnChange(std::string_view name);
-  // The same for all files whose names begin with `prefix`.
+  // OnChange() for all files whose names begin with `prefix`.
   void OnChangeBelow(std::string_view prefix);
   // Calls all waiters; Newest() fails from then on.
   void Stop();
@@ -87,7 +87,7 @@ class Publisher {
   using Topics = std::map<std::string, Topic, std::less<>>;
 
   void Unfollow(const std::string& name);
-  // Returns the publication that is shared no more. The caller calls EndSharing() without the lock.
+  // Returns the former publication. The caller calls its EndSharing() without the lock.
   static PublicationPtr Replace(Topic& topic, PublicationPtr next);
   void Run();
   // When the next file is due, by `clock_.Monotonic()`; InfiniteDuration: none is.

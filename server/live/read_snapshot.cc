@@ -67,7 +67,7 @@ class SnapshotsService::ReadParts final : public TypedStreamSource<v1::ReadSnaps
     return absl::OkStatus();
   }
 
-  // Goes on to what does not read as zeros anyway.
+  // Skips to the next bytes that are not zeros of a hole.
   absl::Status FindData() {
     H5M_ASSIGN_OR_RETURN(const Extent data, source_->NextData(at_));
     const bool is_over = data.length == 0 || data.offset >= range_.end();
@@ -76,7 +76,7 @@ class SnapshotsService::ReadParts final : public TypedStreamSource<v1::ReadSnaps
     return absl::OkStatus();
   }
 
-  // What is to follow the range, where the request asks for it; false: nothing more.
+  // Makes the metadata that follows the range, if the request asks for it; false: no more.
   bool NextAhead(const StreamTurn& turn, Part& part) {
     if (!request_.is_metadata()) return false;
     if (!ahead_) {
@@ -138,7 +138,7 @@ grpc::ServerUnaryReactor* SnapshotsService::CloseSnapshot(grpc::CallbackServerCo
     });
     return call;
   }
-  // Its share is given back at once: a close is short, and frees what others may want.
+  // Gives its share back at once: a close is short, and frees resources.
   ticket->Done(absl::OkStatus());
   *ticket = Callers::Ticket();
   closes_.Schedule([this, request, end] {

@@ -30,8 +30,7 @@ void SnapshotTable::PinInCall(store::File& file, const SnapshotPtr& snapshot,
   Put(file, snapshot, reader, call);
 }
 
-// A thousand calls may end at once, each of which holds hundreds of cuts: none looks at what others
-// hold.
+// A thousand calls may end at once, each with hundreds of cuts. So each looks only at its own cuts.
 void SnapshotTable::EndCall(std::string_view name, CallId call) {
   absl::MutexLock lock(&mutex_);
   const auto ended = calls_.extract(call);
@@ -61,7 +60,7 @@ void SnapshotTable::NoteCall(const std::string& name, store::CutNumber cut,
                              const std::string& reader, CallId id) {
   Call& call = calls_[id];
   call.reader = reader;
-  // What is before the oldest one that anybody holds has expired.
+  // Cuts before the oldest one in the table have expired.
   const auto oldest = entries_.lower_bound(Key(name, 0));
   while (!call.cuts.empty() && call.cuts.front() < oldest->first.second) call.cuts.pop_front();
   call.cuts.push_back(cut);
@@ -74,7 +73,7 @@ void SnapshotTable::Put(store::File& file, const SnapshotPtr& snapshot, const st
   {
     absl::MutexLock lock(&mutex_);
     Entry& entry = entries_[Key(file.name(), cut)];
-    // What an entry holds may have expired, or be of a file that has been opened again since.
+    // The entry's snapshot may have expired, or be of a file that was opened again since.
     if (entry.snapshot != nullptr) stale = std::move(entry.snapshot);
     if (entry.file_id != file.file_id()) entry = Entry();
     entry.file_id = file.file_id();
@@ -170,7 +169,7 @@ void SnapshotTable::OnTimer() {
         ++at;
         continue;
       }
-      // Where only its readers have gone, others may hold the snapshot, such as followers.
+      // If only its readers have gone, others such as followers may still hold the snapshot.
       const bool is_expired = at->second.until <= now;
       (is_expired ? expired : released).push_back(std::move(at->second.snapshot));
       at = entries_.erase(at);

@@ -43,8 +43,8 @@ class SnapshotTable {
                                const std::string& reader);
   // Pins `snapshot`, of `file`, for `reader`.
   void Pin(store::File& file, const SnapshotPtr& snapshot, const std::string& reader);
-  // The same while a call is in flight, and for `keep` after its end. A reader may have several
-  // calls at once: the connection of one may have broken, and the server has not noticed yet.
+  // Pins while a call is in flight, and for `keep` after its end. A reader may have several calls
+  // at once: one's connection may have broken without the server's notice.
   using CallId = uint64_t;
   CallId NewCall();
   void PinInCall(store::File& file, const SnapshotPtr& snapshot, const std::string& reader,
@@ -57,7 +57,7 @@ class SnapshotTable {
                              const std::string& reader);
   void Close(std::string_view name, store::CutNumber cut, const std::string& reader);
 
-  // `cut` of `name` was made: the time of the cuts before begins to run.
+  // `cut` of `name` was made: from now on older cuts may expire.
   void OnCut(std::string_view name, store::CutNumber cut);
   void OnTimer();
   void Clear();

@@ -163,7 +163,7 @@ absl::StatusOr<std::unique_ptr<SnapshotsService::Source>> SnapshotsService::Open
                                         request.name(), " is not held any more"));
   };
   if (request.file_id().empty()) return expired();
-  // Whatever became of the file, the cut is gone for a reader that has it open.
+  // The cut is gone, and a reader that has it open must hear that instead of the file's error.
   const auto opened = OpenFile(request.name());
   if (!opened.ok()) return expired();
   store::File& file = **opened;

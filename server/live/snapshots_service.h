@@ -46,9 +46,9 @@ class SnapshotsService final
   // Lets go of all files. To be called after the server has stopped, before the store is closed.
   void Stop();
 
-  // For a door other than gRPC's: the newest cut of a file; or `cut` of the file `file_id`, as long
-  // as it is pinned or the newest one. One that is no version stays pinned for `reader_id` (16
-  // bytes), for `keep` after the last call that named it, and at most for `keep` after a newer one.
+  // For the HTTP door: the newest cut of a file, or `cut` of the file `file_id` while that is
+  // pinned or the newest one. A cut that is no version stays pinned for `reader_id` (16 bytes): for
+  // `keep` after the last call that named it, and at most for `keep` after a newer cut.
   // Errors: kOutOfRange  the cut is not held any more; those of Store::OpenFile();
   //         kNotFound    there is no cut yet.
   absl::StatusOr<std::unique_ptr<FileBytes>> OpenBytes(const std::string& name,

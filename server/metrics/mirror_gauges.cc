@@ -22,8 +22,8 @@ MirrorGauges::MirrorGauges(prometheus::Registry& registry) {
   lag_bytes_ = lag("h5mirror_server_mirror_lag_bytes",
                    "Bytes that writers have not brought yet, of the file that lacks the most.");
   lag_seconds_ = lag("h5mirror_server_mirror_lag_seconds",
-                     "For how long a file has lacked what its writer wrote, or has been without "
-                     "its writer, at most.");
+                     "The longest time for which a file has lacked data of its writer, or its "
+                     "writer.");
 }
 
 void MirrorGauges::Set(const MirrorSummary& summary) {

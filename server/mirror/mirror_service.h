@@ -54,16 +54,16 @@ class MirrorService final : public v1::Mirror::WithRawMethod_MirrorFile<v1::Mirr
   // kUnavailable: the server is stopping.
   absl::Status AddSession(MirrorStream* stream, std::shared_ptr<Session> session);
   void RemoveSession(MirrorStream* stream);
-  // Counts a stream, from before it asks for a call until it is deleted.
+  // Counts a stream from its creation until it is deleted.
   void StreamMade();
   void StreamGone();
   // Waits for the next stream on `queue`, unless the service has stopped. While kOthersMax streams
-  // are no sessions, that is put off until one of them has gone: a client that opens and resets
-  // streams makes them faster than gRPC frees them. What waits meanwhile, CallGate bounds.
+  // are no sessions, it waits until one of them has gone: a client that opens and resets streams
+  // makes them faster than gRPC frees them. CallGate bounds the calls that wait meanwhile.
   void Listen(grpc::ServerCompletionQueue& queue);
   static constexpr size_t kOthersMax = 64;
-  // True: half as many are no sessions. A stream that is refused then is cancelled, as its client
-  // may read nothing.
+  // True: half of kOthersMax streams are no sessions. Then a refused stream is also cancelled,
+  // because its client may not read the refusal.
   bool IsCrowded() const;
   size_t OtherCount() const ABSL_SHARED_LOCKS_REQUIRED(mutex_);
   std::vector<std::shared_ptr<Session>> Sessions() const;

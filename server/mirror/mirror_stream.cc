@@ -12,7 +12,7 @@
 namespace h5mirror::server {
 namespace {
 
-// A client that sends barriers and reads no answers is not read either.
+// With this many unread answers, the server stops reading from the client.
 constexpr size_t kAnswersMax = 1024;
 // Less is not waited for: the next message waits longer.
 constexpr absl::Duration kHoldBackMin = absl::Milliseconds(2);
@@ -105,7 +105,7 @@ absl::StatusOr<Callers::Ticket> MirrorStream::Admit() const {
   if (absl::IsUnauthenticated(ticket.status())) {
     service_.environment_.metrics.AuthenticationFailed();
   }
-  // What was over a limit, Callers has logged.
+  // Callers has logged refusals for a limit already.
   if (!ticket.ok() && !absl::IsResourceExhausted(ticket.status())) {
     RefusalLog::Instance().Warn("MirrorFile", context_.peer(), ticket.status(),
                                 service_.environment_.clock.Monotonic());

@@ -37,7 +37,7 @@ RelationDecision New() {
   return decision;
 }
 
-// MATCH, with what survived of the session that the client names.
+// MATCH, with the surviving cuts of the session that the client names.
 RelationDecision Match(const std::string& session_id, const store::FileInfo& info) {
   RelationDecision decision;
   decision.relation = v1::RELATION_MATCH;

@@ -30,9 +30,9 @@ struct RelationDecision {
 RelationDecision DecideRelation(const v1::OpenSession& open, const store::FileInfo& info,
                                 Began began = Began::kUnknown);
 
-// True: a refusal of `open` means that file and local file have diverged. False for an open from
-// elsewhere that merely asks for the same name, for a resync whose comparison is out of date, and
-// where there is no local file (mode=remote).
+// True: a refusal of `open` means that the server's file and the local file have diverged. False
+// for an open from another place under the same name, for a resync with an outdated comparison, and
+// without a local file (mode=remote).
 bool TellsOfMirror(const v1::OpenSession& open, const store::FileInfo& info);
 
 // True: `info`, of the file `open.renamed_from`, is the file that `open` says was renamed: the same

@@ -133,7 +133,7 @@ absl::Status Session::Handle(const rpc::DecodedRequest& request) {
     case v1::MirrorFileRequest::kKeepAlive:
       return KeepAlive(message->keep_alive());
     default:
-      return absl::InvalidArgumentError("a request that is none of this protocol");
+      return absl::InvalidArgumentError("a request that this protocol does not have");
   }
 }
 
@@ -473,7 +473,7 @@ absl::Status Session::Truncate(const v1::Truncate& truncate) {
 absl::Status Session::KeepAlive(const v1::KeepAlive& keep_alive) {
   if (!keep_alive.has_mirror()) return absl::OkStatus();
   if (keep_alive.mirror().state() == v1::MIRROR_STATE_DEGRADED) {
-    // Its program has failed: what it flushed is all that is left of its work, as after a kill.
+    // The program has failed. As after a kill, only its flushed bytes survive.
     RequestEnd({store::SessionEnd::kLost, absl::OkStatus(), /*wait_for_barriers=*/true});
     return absl::OkStatus();
   }

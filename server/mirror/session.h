@@ -48,9 +48,9 @@ class SessionOutput {
   virtual void Send(v1::MirrorFileResponse response) = 0;
   // Ends the stream with `status`, behind all answers. The first call counts.
   virtual void Finish(const absl::Status& status) = 0;
-  // Checks a right that the session needs, also later, when rights change. Without the session's
-  // lock. `claimed`: the client's own account of itself, for the line of the audit log that says
-  // that the session has begun; empty: no such line. Errors: as Authenticator::Check().
+  // Checks a right that the session needs, also later, when rights change. Called without the
+  // session's lock. `claimed`: the client's own account of itself, for the audit log's line about
+  // the begin of the session; empty: no such line. Errors: as Authenticator::Check().
   virtual absl::Status Require(const Need& need, std::string claimed) = 0;
 };
 
@@ -102,16 +102,16 @@ class Session : public std::enable_shared_from_this<Session> {
   void OnLost();
   // The server stops: the stream ends with kUnavailable once all barriers are durable.
   void OnStop();
-  // The same for a session whose file's name begins with `prefix`, as another server is to have the
-  // file. True: there is an end to wait for.
+  // OnStop() if the file's name begins with `prefix`, because another server will serve it. True:
+  // the session has not ended yet.
   bool StopBelow(std::string_view prefix);
   // Another session or call has the lease.
   void OnRevoked(const absl::Status& status);
   // The stream is not read for a while, as its caller is over its bandwidth; or it is read again.
   void SetHeldBack(bool is_held_back);
-  // To be called several times a second. Renews the lease while the server is the slow side, gives
-  // a client that is held back signs of life, and
-  // answers the barriers of a resumed stream that have become durable.
+  // To be called several times a second. Renews the lease while the server is the slow side. Sends
+  // signs of life to a client that is held back. Answers barriers of a resumed stream that have
+  // become durable.
   void OnTimer();
 
   // False while too many barriers wait to become durable; asked again after each answer.
@@ -156,8 +156,8 @@ class Session : public std::enable_shared_from_this<Session> {
   absl::Status Require(const Need& need, std::string claimed);
   Rights RightsTo(const std::string& name) const;
   std::string Busy(const std::string& name, const LeaseHolder& holder) const;
-  // Where tables name owners: the right to write the file as it is now. To be called with its
-  // lease, so that nobody else makes it any more.
+  // If tables name owners: checks the right to write the file as it is now. Call it with the lease,
+  // so that nobody else can create the file meanwhile.
   absl::Status CheckOwner() const;
   SessionMemory::Key MemoryKey() const;
   // Sends `opened` with DIVERGED or BUSY and returns the status that ends the stream.

@@ -86,7 +86,7 @@ absl::Status Session::CutNow(const v1::Barrier& barrier) {
   absl::MutexLock lock(&mutex_);
   if (!cut.ok()) {
     for (const auto& commit : asked) commit->Done(cut.status());
-    // It never was a cut. Should the callback come all the same, it finds nothing.
+    // The barrier never became a cut. A late callback finds no entry.
     if (!barriers_.empty() && barriers_.back().seq == barrier.seq()) barriers_.pop_back();
     FinishIfDone();  // An end that came meanwhile waits for barriers, and this was one.
     return cut.status();

@@ -1,4 +1,4 @@
-// What a session tells of its file: how it stands to its local one, and events for the operator.
+// A session's reports about its file: how it stands to its local one, and events for the operator.
 #include "base/strings.h"
 #include "server/mirror/session.h"
 
@@ -19,7 +19,7 @@ std::string Session::ReasonOf(const Ending& ending, bool broke) {
 
 void Session::TellEnding(const Ending& ending) {
   const bool lost = ending.end == store::SessionEnd::kLost;
-  // One that the server itself ends goes on elsewhere, or after the restart.
+  // A session that the server itself ends goes on elsewhere, or after the restart.
   const bool settled = closed_cleanly_ || absl::IsUnavailable(ending.status);
   if (!lost && settled) return environment_.mirrors->Ended(file_id_, token_);
   absl::StatusOr<store::FileInfo> info = file_->Info();

@@ -32,7 +32,7 @@ class Session;
 // Thread-safe. Of the first two it holds the newest `kept_max` sessions, at least one.
 class SessionMemory {
  public:
-  // Of fixed size, as names may be long: a digest.
+  // A digest, so that long names cost no more.
   using Key = std::array<uint8_t, 16>;
   static Key KeyOf(std::string_view caller, std::string_view file,
                    const store::SessionId& session_id) {
@@ -66,7 +66,7 @@ class SessionMemory {
     return true;
   }
 
-  // Of the streams of a session the last one that was added counts.
+  // The last stream added for a session counts.
   void AddOpen(const Key& key, std::weak_ptr<Session> session) {
     absl::MutexLock lock(&mutex_);
     open_[key] = std::move(session);

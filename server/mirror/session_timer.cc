@@ -1,5 +1,5 @@
-// What a session does as time passes: it keeps the lease while its client cannot, gives signs of
-// life, and answers a resumed stream.
+// A session's timed work: it keeps the lease while its client cannot, gives signs of life, and
+// answers a resumed stream.
 #include <algorithm>
 #include <utility>
 

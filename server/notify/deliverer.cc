@@ -26,8 +26,8 @@ constexpr size_t kAnswerBytesMax = size_t{1} << 20;
 // Answers by which a receiver says that this very body is wrong.
 bool IsFinal(int code) { return code == 400 || code == 410 || code == 413 || code == 422; }
 
-// Of a try that got no answer. Only an answer is final: what we or this machine find wrong may be
-// mended meanwhile, and then the events still arrive.
+// The status of a try without an answer. Only an answer is final. A problem on this machine may be
+// fixed in time, and then the events still arrive.
 absl::Status NotFinal(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? absl::UnavailableError(status.message()) : status;
 }

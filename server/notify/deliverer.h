@@ -28,8 +28,8 @@ class Deliverer {
 absl::StatusOr<std::unique_ptr<const Deliverer>> MakeDeliverer(const NotifyRule& rule,
                                                                std::string host);
 
-// Whether this machine has the means of the rule: libcurl, the program. kFailedPrecondition says
-// what is missing.
+// OK: this machine has the means of the rule: libcurl, or the program. kFailedPrecondition names
+// the missing one.
 absl::Status CheckTools(const NotifyRule& rule);
 
 // A mail with its headers. Exposed for tests.

@@ -24,8 +24,8 @@ struct Event {
   // Set by the sink.
   std::string id = {};  // 32 hex digits; the same in each try to deliver it
   absl::Time time = absl::UnixEpoch();
-  // Further events of the same kind, file and cause that it stands for, and the time of the last of
-  // them.
+  // How many further events of the same kind, file and cause this one stands for, and the time of
+  // the last of them.
   int64_t repeated = 0;
   absl::Time last_time = absl::UnixEpoch();
 };

@@ -11,7 +11,7 @@ void EventQueue::Fold(Event& into, Event event) {
   into.numbers = std::move(event.numbers);
 }
 
-// One that was tried may have arrived, so it does not change any more.
+// An event that was tried may have arrived, so it no longer changes.
 Event* EventQueue::FindFresh(const Key& key) {
   for (size_t i = is_taken_ ? 1 : 0; i < ready_.size(); ++i) {
     if (ready_[i].tries == 0 && KeyOf(ready_[i].event) == key) return &ready_[i].event;

@@ -34,16 +34,16 @@ class EventQueue {
  public:
   explicit EventQueue(QueueLimits limits = {}) : limits_(limits) {}
 
-  // Returns how many events were dropped for it.
+  // Returns how many events were dropped to make room.
   size_t Add(Event event, absl::Duration now);
 
   // The event to be tried now, the oldest. It stays until Delivered() or Failed(), one of which
   // must follow. nullopt: none is due.
   std::optional<Event> Take(absl::Duration now);
-  // It has arrived. Returns how many times it was tried.
+  // The taken event has arrived. Returns how many times it was tried.
   int Delivered();
   enum class Retry { kMay, kCannotHelp };
-  // It has not. True: it will be tried again; false: it is given up.
+  // The taken event has not arrived. True: it will be tried again; false: it is given up.
   bool Failed(absl::Duration now, Retry retry);
 
   size_t size() const { return ready_.size() + held_.size(); }

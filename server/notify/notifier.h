@@ -18,8 +18,8 @@ namespace h5mirror::server {
 // Thread-safe.
 class Notifier final : public EventSink {
  public:
-  // Reads the secret files. `clock` must outlive this. Logs what this machine lacks for a receiver;
-  // its events wait. Errors: as Reload().
+  // Reads the secret files. `clock` must outlive this. If this machine lacks the means for a
+  // receiver, logs that; the receiver's events wait. Errors: as Reload().
   static absl::StatusOr<std::unique_ptr<Notifier>> Open(std::vector<NotifyRule> rules, Clock& clock,
                                                         QueueLimits limits = {});
   ~Notifier() override { Stop(absl::ZeroDuration()); }

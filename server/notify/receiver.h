@@ -60,7 +60,7 @@ class Receiver {
 
   // Takes the event, if the rule says so. Never waits for a delivery.
   void Add(const Event& event);
-  // The same receiver from now on under another rule. Pending events stay.
+  // Puts the receiver under another rule from now on. Pending events stay.
   void Change(NotifyRule rule, std::shared_ptr<const Deliverer> deliverer);
   bool Is(const NotifyRule& rule) const;
   uint64_t pending() const;

@@ -153,7 +153,8 @@ class Running {
     }
     return true;
   }
-  // Whatever it says. False: not even SIGKILL has ended it, as where it waits for a dead disk.
+  // Ends the program by force. False: even SIGKILL has not ended it, for instance while it waits
+  // for a dead disk.
   bool Kill() {
     kill(-pid_, SIGTERM);
     if (TendUntil(Now() + kTermGrace, nullptr)) {

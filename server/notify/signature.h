@@ -1,4 +1,4 @@
-// The signature of a web hook's body, with which its receiver knows that it is ours.
+// The signature of a web hook's body. It proves to the receiver that this server has sent it.
 #ifndef H5MIRROR_SERVER_NOTIFY_SIGNATURE_H_
 #define H5MIRROR_SERVER_NOTIFY_SIGNATURE_H_
 

@@ -11,8 +11,8 @@
 namespace h5mirror::server {
 namespace {
 
-// So many refusals of a caller in a second are told at once: a client that is a bit over its limit
-// hears so. The gate holds back those beyond.
+// A caller's first refusals in a second, up to this number, are sent at once, so that a client
+// slightly over its limit hears of it. The gate holds further ones back.
 constexpr uint64_t kPromptRefusals = 10;
 constexpr absl::Duration kLogEvery = absl::Seconds(10);
 // After so long without a call a caller that holds nothing is forgotten.

@@ -81,8 +81,8 @@ class CallerLimits {
     bool is_there() const { return account_ != nullptr; }
     // Counts bytes that have come. Returns their place in the queue of bytes over the rate.
     uint64_t CountBytes(uint64_t bytes) const;
-    // How long until more may be read after what has that place; 0: now. `is_first`: the stream
-    // has just got there.
+    // The time until bytes after `place` may be read; 0: now. `is_first`: the stream has just
+    // reached that place.
     absl::Duration Until(uint64_t place, bool is_first) const;
 
    private:

@@ -21,15 +21,15 @@ class RateBucket {
   }
   void TakeOne() { level_ -= 1; }
 
-  // Takes `amount`, also of what is not there yet. Returns the place in the queue of those that
-  // wait for it.
+  // Takes `amount`, even if the bucket lacks it. Returns the place in the queue of the amounts that
+  // are taken ahead.
   uint64_t TakeAhead(uint64_t rate, uint64_t amount, absl::Duration now) {
     Fill(rate, now);
     level_ -= static_cast<double>(amount);
     taken_ += amount;
     return taken_;
   }
-  // How long until all is there that was taken up to `place`; 0: it is.
+  // The time until the bucket has earned all amounts up to `place`; 0: it has.
   absl::Duration Until(uint64_t place, uint64_t rate, absl::Duration now) {
     Fill(rate, now);
     const double owed = -level_ - static_cast<double>(taken_ - place);

@@ -117,7 +117,7 @@ absl::Status SpaceCounter::ListRemoved() {
   return absl::OkStatus();
 }
 
-// Which file is the oldest is not known then. The history's own rounds log it.
+// If the clock is in doubt, the oldest file is unknown. The history's own rounds log that.
 bool SpaceCounter::TimeIsInDoubt() {
   store::StoreHealth* const health = store::StoreHealth::Of(store_);
   return health != nullptr && !health->DoubtOfTime().empty();

@@ -31,7 +31,7 @@ class SpaceCounter {
 
   // The file has changed on the disk, came or went. Cheap; without tables nothing.
   void Changed(std::string_view name);
-  // Removed files are gone whose time had ended: those that are there are listed again.
+  // Removed files have expired and are gone: lists the remaining ones again.
   void RemovedExpired() { list_removed_ = true; }
   // One round of the thread: the count of all files where it is due, then those that changed. Then
   // removed files beyond the limits of their account go for good. The thread makes one a second, or
@@ -46,9 +46,10 @@ class SpaceCounter {
   bool stopping() const;
   void CountAll(uint64_t rules_number);
   void CountChanged();
-  // OK: the file counts as it is, or as it did. kUnavailable: a cluster's server may not say.
+  // OK: the file counts with its measured or its former sizes. kUnavailable: this server of a
+  // cluster may not answer for it.
   absl::Status TryMeasure(const std::string& name);
-  // Removed files, where they are due. An error: they cannot be listed, and are due again.
+  // Lists the removed files if a listing is due. An error: the listing failed, and is due again.
   absl::Status ListRemoved();
   void PurgeRemoved();
   bool TimeIsInDoubt();

@@ -68,7 +68,7 @@ class SpaceLedger {
   explicit SpaceLedger(std::vector<QuotaRule> rules) { SetRules(std::move(rules)); }
   SpaceLedger(const SpaceLedger&) = delete;
 
-  // The first of them that a file lies below counts. From now on no limit holds until
+  // A file counts by the first rule whose directory it lies below. No limit holds until
   // FinishCount().
   void SetRules(std::vector<QuotaRule> rules);
   // Forgets what was counted in the directory `cell`; "" is the root: other files than before are
@@ -87,16 +87,17 @@ class SpaceLedger {
   // The head of a file takes `more_bytes` behind its end, which count from now on. `end_bytes`, the
   // size that it would have, is remembered when it is refused; see MayBegin().
   absl::Status Grow(std::string_view name, uint64_t more_bytes, uint64_t end_bytes);
-  // Bytes are written before the end of a file that ends at `end_bytes`. They may fill holes, so
-  // they are refused where the file has some and its account is at its limit.
+  // Bytes are written before `end_bytes`, the end of the file. They may fill holes. So they are
+  // refused if the file has holes and its account is at its limit.
   absl::Status Fill(std::string_view name, uint64_t end_bytes);
-  // A writer whose local file has `local_bytes` begins. Refused is one that would send all up to
-  // where it was refused before, and still has no room for it.
+  // A writer with a local file of `local_bytes` begins. It is refused if the file was refused
+  // before at an end that the local file reaches, and there is still no room: it would only send
+  // everything again.
   absl::Status MayBegin(std::string_view name, uint64_t local_bytes);
   // A version of the file gets a tag that none has; it counts from now on.
   absl::Status AddTag(std::string_view name);
-  // More of the file's history goes to the archive. Counts nothing; what one call lets pass may go
-  // beyond the limit.
+  // More of the file's history goes to the archive. Counts nothing, so one call may pass more than
+  // the limit allows.
   absl::Status MayArchive(std::string_view name) const;
   // A file of these sizes gets the name: it is moved, undeleted, or its head changes by a rollback.
   // `from`: the file's name until now; empty: none. Counts nothing.
@@ -128,7 +129,7 @@ class SpaceLedger {
   void BeginListing();
   void AddListed(const RemovedSpace& file);
   void EndListing();
-  // It was brought back, or is gone for good.
+  // The removed file was brought back, or is gone for good.
   void DropRemoved(std::string_view id);
   std::vector<std::string> RemovedIds() const;
   // The oldest removed file of an account with more than max_files of them, or where they take more
@@ -154,7 +155,7 @@ class SpaceLedger {
   std::optional<SpaceUse> AccountOf(std::string_view name) const;
   // Whether the tags of the file have a limit.
   bool LimitsTags(std::string_view name) const;
-  // Whether what the file has in the archive has a limit.
+  // True: the bytes that the file has in the archive have a limit.
   bool LimitsArchived(std::string_view name) const;
   // The space of a file's head; 0: it does not count.
   uint64_t HeadOf(std::string_view name) const;
@@ -221,7 +222,8 @@ class SpaceLedger {
   mutable absl::Mutex mutex_;
   std::vector<QuotaRule> rules_ ABSL_GUARDED_BY(mutex_);
   uint64_t rules_number_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool is_counted_ ABSL_GUARDED_BY(mutex_) = false;                     // but for what is below:
+  bool is_counted_ ABSL_GUARDED_BY(mutex_) = false;                     // except the cells in
+                                                                        // `uncounted_`
   absl::flat_hash_set<std::string> uncounted_ ABSL_GUARDED_BY(mutex_);  // cells
   uint64_t history_bytes_ ABSL_GUARDED_BY(mutex_) = 0;                  // of all accounts
   uint64_t with_history_ ABSL_GUARDED_BY(mutex_) = 0;                   // accounts that have some

@@ -28,7 +28,7 @@ class SpaceQuotas {
 
   // Whether the file may have the other name. Errors: as SpaceLedger::MayHold().
   absl::Status MayMove(const std::string& name, const std::string& new_name);
-  // To be called when it has it.
+  // Call after the move.
   void Moved(std::string_view name, std::string_view new_name) {
     ledger.Moved(name, new_name);
     counter.Changed(name);
@@ -37,7 +37,7 @@ class SpaceQuotas {
   // Whether the removed file may come back as `name`. One that was removed by an earlier release
   // counts as a file without bytes.
   absl::Status MayUndelete(const store::RemovedFile& removed, const std::string& name);
-  // To be called when it has.
+  // Call after the undelete.
   void Undeleted(const store::RemovedFile& removed, const std::string& name);
   // To be called when the file was removed.
   void Removed(const store::RemovedFile& removed);

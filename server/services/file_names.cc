@@ -48,7 +48,7 @@ std::string NameBeside(const v1::UndeleteFileRequest& request) {
   return colon == std::string::npos ? "x" : StrCat(request.removal_id().substr(0, colon), "/x");
 }
 
-// Of a cell of another server nothing is known here.
+// This server knows nothing of a cell of another server.
 absl::Status NothingRemoved(store::Store& store, const v1::UndeleteFileRequest& request) {
   const absl::Status served = store.OwnerOf(NameBeside(request)).status();
   if (absl::IsUnavailable(served)) return served;
@@ -217,7 +217,7 @@ absl::Status FilesService::ListRemoved(const Principal& principal,
 grpc::Status FilesService::UndeleteFile(grpc::ServerContext* context,
                                         const v1::UndeleteFileRequest* request,
                                         v1::UndeleteFileResponse* response) {
-  // Which files it names is known within the call, and the audit log has what was asked for.
+  // The files are known only within the call. So the audit log shows the request's own words.
   Needs needs = AnyFile(Right::kDelete);
   needs[0].shown = request->name().empty() ? request->removal_id() : request->name();
   if (!request->new_name().empty()) needs.push_back({Right::kDelete, "", 0, request->new_name()});

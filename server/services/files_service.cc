@@ -126,7 +126,7 @@ absl::StatusOr<bool> FilesService::Describe(const v1::ListFilesRequest& request,
                                             v1::FileSummary& summary) {
   const absl::StatusOr<store::FileInfo> looked = environment_.store.Glance(file);
   if (absl::IsNotFound(looked.status())) return false;  // Gone since it was listed.
-  // A damaged file must not hide the others. Its own status tells what is wrong.
+  // A damaged file must not hide the others. Its own status tells the damage.
   if (absl::IsDataLoss(looked.status())) return !IsChoice(request);
   H5M_RETURN_IF_ERROR(looked.status());
   const store::FileInfo& info = *looked;
@@ -190,7 +190,7 @@ absl::Status FilesService::List(IsCancelled is_cancelled, const Principal& princ
                                 v1::ListFilesResponse& response) {
   H5M_RETURN_IF_ERROR(CheckDirectory(request.directory()));
   if (!request.page_token().empty() && !store::CheckName(request.page_token()).ok()) {
-    return absl::InvalidArgumentError("page_token is none of this server's");
+    return absl::InvalidArgumentError("page_token is not from this server");
   }
   if (request.page_size() < 0) {
     return absl::InvalidArgumentError(StrCat("page_size ", request.page_size(), " is negative"));

@@ -70,7 +70,7 @@ class FilesService final : public v1::Files::WithRawCallbackMethod_DigestFile<v1
   absl::Status ListByLook(IsCancelled is_cancelled, const Principal& principal,
                           const v1::ListFilesRequest& request, int limit,
                           v1::ListFilesResponse& response);
-  // Adds the details of `file`. False: it is gone, or none that `request` asks for.
+  // Adds the details of `file`. False: the file is gone, or `request` does not ask for it.
   absl::StatusOr<bool> Describe(const v1::ListFilesRequest& request, const store::FileSummary& file,
                                 v1::FileSummary& summary);
   bool MayRead(const Principal& principal, const std::string& name) const;

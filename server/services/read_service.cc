@@ -21,7 +21,7 @@ constexpr int kRangesMax = 1 << 16;
 
 using Part = v1::ReadVersionResponse;
 
-// [begin, end) but for what reads as zeros anyway.
+// The bytes [begin, end), without holes that read as zeros.
 class OneRange {
  public:
   OneRange(store::VersionReader& reader, uint64_t begin, uint64_t end)

@@ -43,7 +43,7 @@ absl::Status VersionsService::Stats(const grpc::ServerContext& context,
   const bool first_page = request.page_token().empty();
   if (!first_page &&
       (!absl::SimpleAtoi(request.page_token(), &range.before) || range.before <= 0)) {
-    return absl::InvalidArgumentError("page_token is none of this server's");
+    return absl::InvalidArgumentError("page_token is not from this server");
   }
   if (request.page_size() < 0) {
     return absl::InvalidArgumentError(StrCat("page_size ", request.page_size(), " is negative"));

@@ -97,7 +97,7 @@ class VersionsService::VerifySteps final : public TypedStreamSource<v1::VerifyHi
     return absl::OkStatus();
   }
 
-  // Of the first damage; the answer and the log have all.
+  // Sends an event for the first damage only; the answer and the log have all.
   void Tell(const store::Damage& damage) {
     Notify(service_.environment_.events,
            {.kind = EventKind::kVerifyFailed,

@@ -39,8 +39,7 @@ absl::StatusOr<absl::Duration> WaitOf(const v1::CommitVersionRequest& request) {
 
 }  // namespace
 
-// One call. gRPC destroys it when it is done with it; what the boards or a worker may still hold of
-// it is its state.
+// One call. gRPC destroys it at its end. The boards or a worker may hold its state for longer.
 //
 //   (worker) Begin --nobody writes--> Keep --> answer
 //                  --a writer--> posted --a cut took it, durable--> answer

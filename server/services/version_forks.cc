@@ -27,7 +27,7 @@ Needs NeedsOf(const v1::PromoteVersionRequest& request) {
           {Right::kRestore, request.into_name()}};
 }
 
-// What both requests have in common.
+// Checks the common fields of both requests.
 template <typename Request>
 absl::StatusOr<Bytes16> CheckRequest(const Request& request) {
   H5M_RETURN_IF_ERROR(CheckVersion(request.version()));

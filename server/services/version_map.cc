@@ -21,8 +21,8 @@ constexpr size_t kMapNameBytes = 256 << 10;
 
 }  // namespace
 
-// Runs of pages in messages of a bounded size, each run as long as it is: those that the store
-// gives in parts are put together.
+// Sends runs of pages in messages of a bounded size. Runs that the store gives in parts are joined
+// first.
 class VersionsService::MapParts final : public TypedStreamSource<v1::MapVersionResponse> {
  public:
   MapParts(VersionsService& service, const v1::MapVersionRequest& request)

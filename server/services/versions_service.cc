@@ -61,7 +61,7 @@ absl::Status VersionsService::List(const v1::ListVersionsRequest& request,
   store::VersionNumber before = 0;
   if (!request.page_token().empty() &&
       (!absl::SimpleAtoi(request.page_token(), &before) || before <= 0)) {
-    return absl::InvalidArgumentError("page_token is none of this server's");
+    return absl::InvalidArgumentError("page_token is not from this server");
   }
   if (request.page_size() < 0) {
     return absl::InvalidArgumentError(StrCat("page_size ", request.page_size(), " is negative"));

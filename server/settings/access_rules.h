@@ -20,7 +20,8 @@ inline constexpr std::string_view kUserInGlob = "${user}";
 
 struct AccessRule {
   std::vector<std::string> files;  // globs of names under the root (base/glob.h)
-  // Whose files it takes (OwnerIs()); empty: of all, and those of nobody.
+  // The owners whose files the rule takes (OwnerIs()). Empty: files of all owners, and files
+  // without one.
   std::vector<std::string> owners = {};
   // The callers that it is for (CallerSet).
   std::vector<std::string> users;
@@ -46,8 +47,9 @@ absl::StatusOr<AccessRule> MakeAccessRule(const Setting& table);
 // The rule as a table of the configuration.
 std::string Describe(const AccessRule& rule);
 
-// Tables that never decide, as an earlier one takes all that they are for: one sentence for each,
-// with both sources. Not all such tables are found: only where a glob is the same or ends in "**".
+// Tables that never decide, because an earlier one takes all their callers and files: one sentence
+// for each, with both sources. Not all such tables are found: only where a glob is the same or ends
+// in "**".
 std::vector<std::string> FindUnreachable(absl::Span<const AccessRule> rules);
 
 }  // namespace h5mirror::server

@@ -20,7 +20,7 @@ struct CallerSet {
   // A caller of that name and issuer ("unix"; empty: it has no name), in those groups.
   bool Takes(std::string_view name, std::string_view issuer,
              const std::vector<std::string>& its_groups) const;
-  // Whether it takes each caller that `other` takes. False may mean: not known.
+  // True: this set takes each caller that `other` takes. False: it does not, or that is unknown.
   bool Covers(const CallerSet& other) const;
 };
 

@@ -238,8 +238,8 @@ std::string SuggestKey(std::string_view key, absl::Span<const std::string_view> 
 
 namespace {
 
-// Of an address that every process of this host may connect to, without being asked for a name;
-// nullopt: there is none. Addresses of the network are never open: CheckListeners().
+// An address that every process of this host may connect to without a name; nullopt: there is none.
+// Addresses of the network are never open: CheckListeners().
 std::optional<std::string> OpenToThisHost(const Config& config) {
   if (KnowsCallers(config) || !config.access.empty()) return std::nullopt;
   for (const auto* addresses : {&config.listen, &config.http_listen}) {

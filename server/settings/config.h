@@ -36,7 +36,7 @@ enum class WindowProbe {
   kOff,
 };
 
-// Whether a root may lie where nothing fences a server that was taken for dead
+// Whether the root may lie on a file system that cannot fence a server that was taken for dead
 // (docs/how-to/serve-a-root-on-ceph.md).
 enum class RootFencing {
   kAuto,  // not on a filesystem that several machines mount
@@ -170,7 +170,7 @@ absl::StatusOr<std::vector<QuotaRule>> MakeQuotaRules(absl::Span<const Setting> 
 // there are too many.
 absl::StatusOr<std::vector<NotifyRule>> MakeNotifyRules(absl::Span<const Setting> settings);
 
-// For a key that [[table]] does not have, and has `names`.
+// The error for an unknown key of [[table]], whose keys are `names`.
 absl::Status UnknownTableKey(std::string_view table, const Setting& part,
                              absl::Span<const std::string_view> names, std::string_view otherwise);
 

@@ -259,7 +259,7 @@ TEST(ConfigTest, AnArchiveIsADirectoryOrABucket) {
   EXPECT_THAT(wrong, AllOf(HasSubstr("archive"), HasSubstr("/mnt/archive"), HasSubstr("--flag"),
                            HasSubstr("dir:/mnt/archive")));
   const std::string keys = Message(WithSetting("archive", "s3://bucket/a?secret_key=abc").status());
-  EXPECT_THAT(keys, HasSubstr("\"secret_key\" is none of endpoint, region, credentials, ca"));
+  EXPECT_THAT(keys, HasSubstr("\"secret_key\" is not one of endpoint, region, credentials, ca"));
 }
 
 TEST(ConfigTest, AnArchiveLiesOutsideOfTheRoot) {

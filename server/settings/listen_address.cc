@@ -84,7 +84,7 @@ absl::StatusOr<ListenAddress> ParseListenAddress(std::string_view text) {
   const std::string port_text(text.substr(colon + 1));
   if (host.size() >= 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
-    if (!IsIpv6(host)) return BadAddress(text, "what stands in brackets is not an IPv6 address");
+    if (!IsIpv6(host)) return BadAddress(text, "the text in brackets is not an IPv6 address");
   } else if (host.find(':') != std::string::npos) {
     return BadAddress(text, "an IPv6 address wants brackets");
   }

@@ -91,7 +91,7 @@ absl::Status StartLogging(const Config& config) {
   logger->set_level(spdlog::level::from_str(config.log_level));
   logger->flush_on(spdlog::level::info);
   spdlog::set_default_logger(std::move(logger));
-  // What gRPC calls an error is mostly a connection that a client broke.
+  // Most "errors" of gRPC are connections that a client broke.
   gpr_set_log_function(getenv("GRPC_VERBOSITY") == nullptr ? LogOfGrpc : WholeLogOfGrpc);
   return absl::OkStatus();
 }

@@ -25,7 +25,7 @@ struct QuotaRule {
   std::string source = {};     // "/etc/h5mirror/h5mirrord.toml:12"
   uint64_t max_tags = 0;       // of all versions of all files; 0: no limit
   uint64_t removed_bytes = 0;  // of removed files, heads and histories; 0: no limit
-  // Of segments in the archive; 0: no limit. Beyond it no more goes there.
+  // Bytes of segments in the archive; 0: no limit. At the limit no further history goes there.
   uint64_t archived_bytes = 0;
 
   // The account that the file `name` counts to, a directory; nullopt: it is not below `directory`.
@@ -46,7 +46,7 @@ std::string Describe(const QuotaRule& rule);
 absl::Status CheckWithinCells(absl::Span<const QuotaRule> rules,
                               absl::Span<const std::string> cells);
 
-// Tables that no file counts to, as an earlier one takes all that they are for: one sentence for
+// Tables that no file counts to, because an earlier one takes all their files: one sentence for
 // each, with both sources.
 std::vector<std::string> FindUnreachable(absl::Span<const QuotaRule> rules);
 

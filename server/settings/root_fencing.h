@@ -1,4 +1,4 @@
-// Whether another server that takes a root over can be sure that the first one writes no more.
+// Checks that a server which takes a root over can be sure that the former one writes no more.
 #ifndef H5MIRROR_SERVER_SETTINGS_ROOT_FENCING_H_
 #define H5MIRROR_SERVER_SETTINGS_ROOT_FENCING_H_
 

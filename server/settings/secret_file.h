@@ -14,8 +14,9 @@ namespace h5mirror::server {
 // The whole file, at most 1 MiB. kNotFound, kPermissionDenied name the path.
 absl::StatusOr<std::string> ReadSmallFile(const std::filesystem::path& path);
 
-// The same, of a file that only root and this process's user may write: others would decide who
-// the callers are. kPermissionDenied names the path and the way out; kInvalidArgument: no file.
+// As ReadSmallFile(). Only root and this process's user may be able to write the file, because its
+// content decides about callers. kPermissionDenied names the path and the way out;
+// kInvalidArgument: no file.
 absl::StatusOr<std::string> ReadGuardedFile(const std::filesystem::path& path);
 // The same of a key: the file must be a regular one that no other user can read or write, of this
 // process's user or of root. Line ends at its end are cut off. kPermissionDenied names the way out.

@@ -10,14 +10,14 @@
 
 namespace h5mirror::server {
 
-// What files of a cluster's cells are besides store::File.
+// The second interface of files of a cluster's cells, beside store::File.
 class AckGate {
  public:
   using Answer = std::function<void(const absl::Status& status)>;
 
   virtual ~AckGate() = default;
-  // May wait for the registry. OK: what Info() has just said of durable cuts may be acked.
-  // kUnavailable: never.
+  // May wait for the registry. OK: the durable cuts that Info() has just named may be acked.
+  // kUnavailable: they may never be acked here.
   virtual absl::Status BeforeAck() = 0;
   // The same without waiting: `answer` is called later by another thread, or by this call.
   virtual void BeforeAck(Answer answer) = 0;

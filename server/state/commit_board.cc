@@ -114,7 +114,7 @@ std::string JoinComments(const std::string& own, const std::string& user,
     std::string joined = Join(own, user, asked, others);
     if (CheckComment(joined).ok()) return joined;
   }
-  // What the session itself says is about as long as a comment may be.
+  // The session's own comment is about as long as a comment may be.
   const std::string count = Join("", user, asked, Others::kCounted);
   constexpr std::string_view kDots = "...";
   const size_t room = kCommentBytesMax - count.size() - kDots.size() - 2;

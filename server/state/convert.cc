@@ -18,7 +18,7 @@ absl::Status CheckSize(std::string_view field, const std::string& value, size_t 
 
 constexpr size_t kNameBytesMax = 256;
 constexpr size_t kTextBytesMax = 4096;
-// Of the tags of one version in an answer: many more than the store allows now.
+// The most bytes of one version's tags in an answer: many more than the store allows now.
 constexpr size_t kTagsBytesMax = 256 << 10;
 constexpr int kMembersMax = 4096;
 constexpr size_t kMembersBytesMax = 256 << 10;
@@ -250,7 +250,7 @@ absl::StatusOr<store::BarrierKind> FromProto(v1::BarrierKind kind) {
       return store::BarrierKind::kCommit;
     default:
       return absl::InvalidArgumentError(
-          StrCat("barrier.kind ", static_cast<int>(kind), " is none of tick, sync, commit"));
+          StrCat("barrier.kind ", static_cast<int>(kind), " is not one of tick, sync, commit"));
   }
 }
 

@@ -33,7 +33,7 @@ class CutBoard {
 
   // Costs one look-up if no call waits.
   void OnCut(std::string_view name);
-  // The same for all files whose names begin with `prefix`: what waits for them looks again.
+  // OnCut() for all files whose names begin with `prefix`: calls that wait for them look again.
   void OnCutBelow(std::string_view prefix);
   void OnTimer();
   void Stop();

@@ -55,8 +55,8 @@ class LeaseTable {
     std::optional<LeaseHolder> holder;  // if busy
   };
 
-  // Takes the lease of `name` if it is free, if it has expired, or if the same session has it (its
-  // stream has broken and the server has not noticed yet). Revokes the former holder with kAborted.
+  // Takes the lease of `name` if it is free or expired, or if the same session has it: its former
+  // stream may have broken without the server's notice. Revokes the former holder with kAborted.
   // The caller then acquires the store's token, which fences that holder.
   ClaimResult Claim(std::string_view name, LeaseHolder holder, Revoke revoke);
 

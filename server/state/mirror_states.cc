@@ -31,7 +31,7 @@ std::string TextOf(const Json& json, const char* key) {
   return found != json.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-// What outlives a restart, without a writer that would report anew.
+// True: the state outlives a restart, because no writer would report it anew.
 bool IsKept(v1::MirrorState state) {
   return state == v1::MIRROR_STATE_DEGRADED || state == v1::MIRROR_STATE_DIVERGED;
 }

@@ -56,8 +56,8 @@ class MirrorStates {
   // state was DIVERGED before.
   bool Diverged(const std::string& name, const store::FileInfo& info, const std::string& reason);
 
-  // An administrator may have changed the file. A state counts no more if the file's newest cut or
-  // its local file is another by now. StatusOf() does the same.
+  // An administrator may have changed the file. A state no longer counts if the file has another
+  // newest cut, or another local file, by now. StatusOf() does the same.
   void Settle(const store::FileInfo& info);
   // The local file was found equal to the newest cut: the states DEGRADED and DIVERGED end.
   void FoundEqual(const std::string& name, const Bytes16& file_id);
@@ -79,8 +79,8 @@ class MirrorStates {
   struct Entry {
     v1::MirrorStatus status;
     store::Token token = 0;  // of the writer, or of the last one
-    // DEGRADED, DIVERGED: the file as it was then. A later change by an administrator ends the
-    // state.
+    // DEGRADED, DIVERGED: the file when the state began. A later change by an administrator ends
+    // the state.
     int64_t last_cut = 0;
     store::LocalStat local;
   };

@@ -1,4 +1,4 @@
-// Small files of the server in its root, which may be lost: hints.
+// Small files of the server in its root. The server works without a hint that is lost.
 #ifndef H5MIRROR_SERVER_STATE_ROOT_HINT_H_
 #define H5MIRROR_SERVER_STATE_ROOT_HINT_H_
 
@@ -22,7 +22,7 @@ absl::StatusOr<std::string> ReadRootHint(Env& env, const std::filesystem::path& 
 absl::Status ReplaceRootHint(Env& env, const std::filesystem::path& root, std::string_view name,
                              std::string_view bytes);
 
-// As ReplaceRootHint(), of what must not be lost: durable when it returns. `name` lies in
+// As ReplaceRootHint(), for a file that must not be lost: durable when it returns. `name` lies in
 // .h5mirror. Errors: kNotFound, and those of the disk.
 absl::Status KeepRootFile(Env& env, const std::filesystem::path& root, std::string_view name,
                           std::string_view bytes);

@@ -28,7 +28,7 @@ std::vector<store::StoreNotice> LogNotices(store::Store& store) {
 bool TimeIsInDoubt(store::Store& store, std::string_view what) {
   store::StoreHealth* const health = store::StoreHealth::Of(store);
   const std::string doubt = health == nullptr ? "" : health->DoubtOfTime();
-  if (!doubt.empty()) spdlog::warn("{}: nothing goes for its age now: {}", what, doubt);
+  if (!doubt.empty()) spdlog::warn("{}: nothing is dropped for its age now: {}", what, doubt);
   return !doubt.empty();
 }
 
@@ -48,7 +48,7 @@ StoreGauges::StoreGauges()
       clock_in_doubt_(
           prometheus::BuildGauge()
               .Name("h5mirror_server_clock_in_doubt")
-              .Help("1 while nothing is thrown away for its age, since the clock was set.")
+              .Help("1 while nothing is dropped for its age, because the clock was set.")
               .Register(*registry_)
               .Add({})) {}
 

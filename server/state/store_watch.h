@@ -18,7 +18,8 @@ namespace h5mirror::server {
 // Logs the store's notices since the last call, and returns them. Thread-safe.
 std::vector<store::StoreNotice> LogNotices(store::Store& store);
 
-// True: the time of day cannot be trusted to drop anything for its age. Logs that, with `what`.
+// True: the time of day cannot be trusted, so nothing may be dropped for its age. Logs that, with
+// `what`.
 bool TimeIsInDoubt(store::Store& store, std::string_view what);
 
 // The store's time of day, so that times fit those of versions.

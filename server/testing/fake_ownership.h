@@ -26,7 +26,7 @@ class FakeOwnership final : public Ownership {
   void Serve(const std::string& cell, uint64_t epoch) {
     SetRoute(cell, {cluster::RouteKind::kServe, epoch, "a", ""});
   }
-  // What the guard says from now on.
+  // Sets the guard's answers from now on.
   void SetGuard(absl::Status check, absl::Status before_ack) {
     absl::MutexLock lock(&mutex_);
     check_ = std::move(check);

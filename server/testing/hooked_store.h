@@ -33,7 +33,7 @@ class HookedStore final : public store::Store {
     return it;
   }
 
-  // The store itself, to act behind the back of who uses this.
+  // The inner store, so that a test can change it unseen by the code under test.
   store::Store& inner() { return *inner_; }
   // Calls `then` once: at the next open of `name` that follows a look at its owner. So an open acts
   // that has waited for a move.

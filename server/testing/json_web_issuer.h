@@ -1,4 +1,5 @@
-// An issuer of tokens, for tests. Signs by OpenSSL, so that nothing is shared with what verifies.
+// An issuer of tokens, for tests. Signs by OpenSSL, so that it shares no code with the verifying
+// side.
 #ifndef H5MIRROR_SERVER_TESTING_JSON_WEB_ISSUER_H_
 #define H5MIRROR_SERVER_TESTING_JSON_WEB_ISSUER_H_
 
@@ -22,7 +23,7 @@ class SigningKey {
   // "HEADER.CLAIMS.SIGNATURE" by `algorithm`; `header` adds members, or replaces those there are.
   std::string Sign(const nlohmann::json& claims, const std::string& algorithm,
                    const nlohmann::json& header = nlohmann::json::object()) const;
-  // The public key, PEM: what a forger uses as the secret of HS256.
+  // The public key, PEM. A forger would use it as the secret of HS256.
   std::string PublicPem() const;
   const std::string& id() const { return id_; }
 

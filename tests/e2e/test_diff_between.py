@@ -57,7 +57,7 @@ def test_what_is_excluded_is_not_listed(base, patterns, expected):
         assert document["excluded"] == list(patterns)
     text = base.cli("diff", "run.h5@1", *flags).out.splitlines()
     assert [line for line in text if line.startswith("not told: ")] == (
-        ["not told: what lies at or below " + ", ".join(patterns)] if patterns else [])
+        ["not told: objects at or below " + ", ".join(patterns)] if patterns else [])
 
 
 def test_a_change_among_excluded_ones_is_found_as_soon_as_without(base):

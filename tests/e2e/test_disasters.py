@@ -242,7 +242,7 @@ def test_clock_of_the_server_is_years_off(tmp_path, years):
         wait_until(lambda: "clock: the machine's clock shows" in site.server.log(), "nobody says that the clock is off")
         site.server.stop()
         site.server.start()
-        wait_until(lambda: "purge: nothing goes for its age now" in site.server.log(), "no purge was looked at")
+        wait_until(lambda: "purge: nothing is dropped for its age now" in site.server.log(), "no purge was looked at")
         site.py("h5py.File('run.h5', 'a')['z'] = np.arange(1000)")
         site.cli("undelete", "gone.h5").ok()
         clock.jump(0)

@@ -67,7 +67,7 @@ def test_no_verb_follows_it(trap):
         result = tool(trap, *verb, H5MIRROR_SERVER=trap.address)
         assert result.code == (1 if verb[0] == "doctor" else 5), (verb, result.describe())
         said = result.out + result.err
-        assert trap.foreign.address in said and "none of yours" in said and trap.address in said, (verb, said)
+        assert trap.foreign.address in said and "not one of your configured servers" in said and trap.address in said, (verb, said)
         assert "run.h5.h5m/client.json" in said, (verb, said)
         assert not trap.foreign.was_asked(), verb
     result = tool(trap, "-c", "CREATE /x {{1}};", "run.h5", program="h5edit", H5MIRROR_SERVER=trap.address)
@@ -110,7 +110,7 @@ def test_the_message_has_the_command_that_goes_there(trap):
     result = tool(trap, "log", "./run.h5", "--json", H5MIRROR_SERVER=trap.address)
     assert f"h5mirror --server {trap.foreign.address} log ./run.h5 --json" in result.err, result.describe()
     result = tool(trap, "--server", trap.foreign.address, "--timeout", "1", "log", "./run.h5")
-    assert trap.foreign.was_asked() and "none of yours" not in result.err, result.describe()
+    assert trap.foreign.was_asked() and "not one of your configured servers" not in result.err, result.describe()
 
 
 @pytest.mark.parametrize("where", ["variable", "driver", "file"])
@@ -123,7 +123,7 @@ def test_every_place_of_the_configuration_counts(trap, where):
     else:
         (trap.home / ".config" / "h5mirror" / "client.toml").write_text(f'server = ["{trap.foreign.address}"]\n')
     result = tool(trap, "log", "run.h5", "--timeout", "1", **env)
-    assert "none of yours" not in result.err and trap.foreign.was_asked(), result.describe()
+    assert "not one of your configured servers" not in result.err and trap.foreign.was_asked(), result.describe()
 
 
 def test_a_name_that_is_no_address_is_no_command(trap):

@@ -49,7 +49,7 @@ def test_an_error_and_what_the_file_is_then(f, original, number, words):
     if number in ("83", "84"):
         assert f.read_bytes() == original and "is as it was before" in result.err
     else:
-        assert ("/", "attr1") not in content(f) and "holds what the commands before it did" in result.err
+        assert ("/", "attr1") not in content(f) and "holds the changes of the commands before it" in result.err
     assert nothing_beside(f)
 
 
@@ -87,7 +87,7 @@ def test_a_backup_that_cannot_follow(f, original):
     (f.parent / ".f.h5.bck.h5m").write_text("in the way of the back-up's journal")
     words = ["--backup=copy", "--atomic=inc", "-c", "DELETE /attr1; DELETE /attr2;", "f.h5"]
     result = h5edit(f.parent, *words)
-    assert result.code == 1 and "holds what that command did, too, and only its back-up does not" in result.err, result.describe()
+    assert result.code == 1 and "holds the change of that command, too, and only its back-up does not" in result.err, result.describe()
     assert {("/", "attr1"), ("/", "attr2")} & content(f).keys() == {("/", "attr2")}
     assert backup(f).read_bytes() == original
     backup(f).rename(f)

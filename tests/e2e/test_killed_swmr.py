@@ -292,7 +292,7 @@ def test_a_writer_that_is_alive_is_left_alone(killed, kind, config):
     """Nobody else may write its file; SWMR readers may read it."""
     killed.write(kind, config=None if config == "server=embedded" else config)
     refused = killed.plugin(CHANGE, config)
-    assert refused.code != 0 and "somebody has it open" in refused.err, refused.err
+    assert refused.code != 0 and "Somebody has the file open" in refused.err, refused.err
     assert "SWMR" in killed.stock(CHANGE).err
     assert killed.stock(READ_SWMR).ok().out == f"{ROWS}\n"
     assert killed.writer.ask("close") == "closed"

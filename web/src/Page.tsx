@@ -15,7 +15,8 @@ function takeKey(): string {
   return key;
 }
 
-// What the issuer sent the browser back with. It leaves the address at once, too.
+// The parameters with which the issuer sent the browser back. Removes them from the address at
+// once.
 function takeAnswer(): URLSearchParams | undefined {
   if (location.pathname !== LOGIN) return undefined;
   const answer = new URLSearchParams(location.search);

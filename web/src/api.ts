@@ -44,7 +44,7 @@ export function bytesUrl(name: string, version: string): string {
   return `/api/bytes/${quoted(name)}@${version}`;
 }
 
-// What an answer that is no success says. Never throws.
+// The message of an answer that is not a success. Never throws.
 export async function messageOf(response: Response): Promise<string> {
   try {
     const body: unknown = await response.json();
@@ -133,7 +133,8 @@ function withKnown(names: FilesShown, some: readonly FileSummary[]): FilesShown 
   return { files: names.files.map((file) => known.get(file.name) ?? file), isWhole: names.isWhole };
 }
 
-// What an older server tells: the names of all files, and the states of those that a program has mirrored.
+// The list of an older server: the names of all files, and the states of those that a program has
+// mirrored.
 async function plainFiles(signal: AbortSignal, names: Promise<FilesShown>): Promise<FilesShown> {
   const states = MIRROR_STATES.map((state) => `state=${state}`).join('&');
   const [all, mirrored] = await Promise.all([names, pages(states, signal)]);

@@ -1,4 +1,4 @@
-// What the server tells of one file, as it happens.
+// The server's events of one file, as they happen.
 
 import { useEffect, useState } from 'react';
 

@@ -25,7 +25,7 @@ const AHEAD_MAX = 40;
 
 export class StateFetcher {
   private readonly answers = new Map<string, Promise<ArrayBuffer>>();
-  // What h5web has asked for this state.
+  // The requests of h5web for this state.
   private readonly asked = new Map<string, { url: string; params: Record<string, string> }>();
 
   public constructor(

@@ -1,4 +1,5 @@
-// What `h5mirror` finds in a file, as the web process tells it (docs/design/045-web.md, "Differences").
+// The findings of `h5mirror` in a file, as the web process sends them (docs/design/045-web.md,
+// "Differences").
 
 import type { Origin } from './model';
 import { counted } from './words';
@@ -91,7 +92,7 @@ export interface Restored {
   notes: string[];
 }
 
-// What the visitor may do with a file.
+// The visitor's rights to a file.
 export interface Allowed {
   rights: string[];
   // The local file that this page does not write, so that an object is restored there; null: the page restores it.

@@ -1,5 +1,5 @@
-// What the server's HTTP tells (docs/reference/http.md): protobuf's JSON, in which a 64-bit number is
-// a text, and a message that is not set is not there.
+// The answers of the server's HTTP (docs/reference/http.md): protobuf's JSON. There a 64-bit number
+// is a text, and an unset message is left out.
 
 export type MirrorState = 'CONNECTED' | 'DEGRADED' | 'RESYNCING' | 'IN_SYNC' | 'DIVERGED';
 
@@ -130,7 +130,8 @@ export function olderOriginal(status: FileStatus): Origin | undefined {
   return newest.writer?.program.startsWith('h5mirror') === true ? origin : undefined;
 }
 
-// Who made a version, or writes: what the server verified counts more than what the client says.
+// The caller that made a version, or writes. A name that the server verified counts more than the
+// client's own.
 export function personOf(verified: string, writer: Writer | undefined): string {
   if (verified !== '') return verified;
   return writer === undefined || writer.claimed_user === '' ? 'unknown' : `${writer.claimed_user} (not verified)`;

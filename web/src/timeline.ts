@@ -24,7 +24,7 @@ export function whole(versions: readonly Version[]): Span {
   return { from: from - margin, to: to + margin };
 }
 
-// `factor` below 1 zooms in. What is in the middle stays there, as far as the whole allows.
+// `factor` below 1 zooms in. The middle stays in its place, as far as the whole span allows.
 export function zoomed(span: Span, factor: number, middle: number, limits: Span): Span {
   const length = Math.min(limits.to - limits.from, Math.max(SHORTEST_MS, (span.to - span.from) * factor));
   const from = Math.min(Math.max(middle - length / 2, limits.from), limits.to - length);

@@ -59,7 +59,7 @@ export function stateWord(state: MirrorState | undefined): string {
   return state === undefined ? 'not known' : STATE_WORDS[state];
 }
 
-// What the mirror lacks of its file, or has not on disk yet; '': nothing, or nobody says so.
+// The bytes and cuts that the mirror lacks, or does not have on disk yet; '': none, or unknown.
 export function lag(mirror: MirrorStatus | undefined, now: number): string {
   if (mirror === undefined) return '';
   const parts = [];
@@ -77,7 +77,7 @@ export function lag(mirror: MirrorStatus | undefined, now: number): string {
   return parts.join(', ');
 }
 
-// What a person is to do about a file; '': nothing.
+// The advice to a person about a file; '': none.
 export function advice(name: string, mirror: MirrorStatus | undefined): string {
   switch (stateOf(mirror)) {
     case 'DIVERGED':

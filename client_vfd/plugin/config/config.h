@@ -105,7 +105,7 @@ struct Config {
   }
 };
 
-// Why a value or file was refused, in words for the user; unset: it was not.
+// The reason why a value or file was refused, as a text for the user. Unset: it was accepted.
 using Problem = std::optional<std::string>;
 
 using KeyValue = std::pair<std::string, std::string>;

@@ -17,7 +17,7 @@ struct Unit {
   uint64_t factor;
 };
 
-// A non-negative number with an optional unit; false if it is none or too large.
+// Parses a non-negative number with an optional unit. False: it is not one, or is too large.
 bool ParseWithUnit(const std::string& value, std::initializer_list<Unit> units, uint64_t* out) {
   double number = 0;
   const char* end = value.data() + value.size();

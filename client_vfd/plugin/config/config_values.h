@@ -13,7 +13,7 @@
 namespace h5mirror::vfd {
 
 Problem SetText(const std::string& value, std::string* out);
-// UTF-8: it goes to a server.
+// Must be UTF-8, because it is sent to a server.
 Problem SetComment(const std::string& value, std::string* out);
 // As ParseServerList(); `out` is `value` as it is.
 Problem SetServers(const std::string& value, std::string* out);

@@ -18,7 +18,7 @@ bool MatchesGlob(const std::string& pattern, const std::string& real_path);
 // file out. The mode does not matter.
 std::optional<std::string> PathUnderRoot(const Config& config, const std::string& real_path);
 
-// Why the rules leave a file out, in a few words that name the key; empty: they do not.
+// The reason why the rules leave a file out, with the name of the key. Empty: they do not.
 std::string WhyLeftOut(const Config& config, const std::string& real_path);
 
 // The file's name under the server's root, relative and '/'-separated; nullopt if the rules leave

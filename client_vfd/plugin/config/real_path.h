@@ -6,9 +6,9 @@
 
 namespace h5mirror::vfd {
 
-// `path` absolute and without symlinks, as realpath(3) would give it if everything on the way were
-// there. The part that exists is resolved; the rest is taken as it is written. Empty: there is no
-// current directory.
+// `path` absolute and without symlinks, as realpath(3) gives it. Unlike there, the last parts of
+// the path may be missing: the part that exists is resolved, the rest is taken as it is written.
+// Empty: there is no current directory.
 std::string RealPathOfMissing(const std::string& path);
 
 // Carries the way from the directory of `file` to `path` over to the directory of `other_file`.

@@ -20,7 +20,7 @@ class HeldStderr {
     if (fcntl(STDERR_FILENO, F_GETFD) >= 0) return;
     // It writes nothing: O_PATH.
     held_ = OwnedFd(open("/", O_PATH | O_CLOEXEC));
-    // Where 0 or 1 are closed too, it got one of these.
+    // If 0 or 1 is closed too, open() returned that number instead of 2.
     if (held_.valid() && held_.get() != STDERR_FILENO) {
       held_ = OwnedFd(fcntl(held_.get(), F_DUPFD_CLOEXEC, STDERR_FILENO));
     }

@@ -33,7 +33,8 @@ bool Find(void* handle, const char* name, T* out) {
 
 // Where the host's data lives. A C program that names H5E_FILE has a copy of H5E_FILE_g, made by
 // the loader (a copy relocation), and the host reads and writes that copy. The one inside the host
-// stays as it was compiled. The global scope finds the copy, if the host is what it finds there.
+// stays as it was compiled. The copy is found through the global scope, if that scope leads to this
+// host.
 void* DataOf(void* handle) {
   void* const ours = dlsym(handle, "H5open");
   return dlsym(RTLD_DEFAULT, "H5open") == ours ? RTLD_DEFAULT : handle;

@@ -37,7 +37,7 @@ struct HostApi {
   herr_t (*p_set_driver)(hid_t, hid_t, const void*) = nullptr;
   decltype(&::H5Iget_ref) i_get_ref = nullptr;
   const hid_t* p_default_fapl = nullptr;
-  // Of a parallel host: the id of mpio's driver, by one or the other.
+  // The id of mpio's driver in a parallel host. HDF5 has one of the two, by its version.
   hid_t (*fd_mpio_init)() = nullptr;
   const hid_t* fd_mpio_id = nullptr;
   decltype(&::H5Sget_select_npoints) s_get_select_npoints = nullptr;

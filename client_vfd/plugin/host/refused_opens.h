@@ -1,7 +1,7 @@
 // The refused opens of a thread. h5py's mode "a" opens for writing. If that is refused, for any
-// reason, it makes a file that must not be there. Of these two errors programs see the
-// second one, so it has to have the first one's reason. HDF5 opens tentatively before it makes a
-// file, which is a refusal too.
+// reason, it makes a file that must not be there. The program sees only the second error, so that
+// error must carry the reason of the first. HDF5 also opens tentatively before it makes a file;
+// that counts as a refusal too.
 //
 // Not thread-safe: each thread has its own.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HOST_REFUSED_OPENS_H_
@@ -16,9 +16,10 @@ class RefusedOpens {
  public:
   // An open of `name` for writing was refused.
   void OnRefused(std::string_view name);
-  // It has succeeded, and the first read refused it.
+  // The open succeeded, but its first read was refused.
   void OnRefusedRead(std::string_view name);
-  // Before an open that must make `name`: whether it is the second half of an "a". Forgets all.
+  // Called before an open that must make `name`. True: it is the second half of a mode "a". Forgets
+  // all refusals.
   bool TakeIsAppend(std::string_view name);
 
  private:

@@ -24,8 +24,8 @@ std::string OwnDirectory() {
   return slash == std::string::npos ? "" : path.substr(0, slash + 1);
 }
 
-// Of gRPC and the libraries that a module brings, at its start: 12 were counted. gRPC aborts the
-// program where it gets none.
+// Free descriptors that a module needs at its start. gRPC and the other libraries of a module took
+// 12. gRPC aborts the program if it gets none.
 constexpr size_t kDescriptorsMin = 32;
 
 bool HasDescriptors() {
@@ -37,7 +37,8 @@ bool HasDescriptors() {
   return true;
 }
 
-// One of the two modules. What it exports returns a struct that begins with its ABI and size.
+// One of the two modules. Its exported function returns a struct that begins with ABI number and
+// size.
 template <typename Api>
 class Module {
  public:

@@ -10,8 +10,8 @@
 namespace h5mirror::vfd {
 
 // Null: the module cannot be loaded, and `error` says why. The answer is remembered, so that a
-// broken installation costs a program time only once. But for one: too few descriptors are left,
-// and a module that gets none would abort the program. Thread-safe.
+// broken installation costs a program time only once. One failure is not remembered: too few free
+// descriptors, without which the module would abort the program. Thread-safe.
 const H5mSessionApi* LoadSession(std::string* error);
 
 const H5mEmbeddedApi* LoadEmbedded(std::string* error);

@@ -1,5 +1,5 @@
-// Whether descriptor 2 is the program's standard error. A program that has closed it gives its
-// number to the next file, or socket, that it opens. Lines for people would be written into that.
+// Tells whether descriptor 2 is the program's standard error. If a program closes it, the next file
+// or socket gets the number 2, and lines for people would be written there.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_HOST_STANDARD_ERROR_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_HOST_STANDARD_ERROR_H_
 
@@ -13,8 +13,8 @@ namespace h5mirror::vfd {
 // Const after its construction, and so thread-safe.
 class StandardError {
  public:
-  // Looks at descriptor 2. One that is closed at an exec(2) is no standard error: the streams that
-  // a program is started with are not, and Python's files are.
+  // Looks at descriptor 2. A descriptor with close-on-exec is no standard error: Python's files
+  // have that flag, the streams that a program is started with do not.
   StandardError();
 
   // Whether descriptor 2 still is the file of that look. Nothing tells a new standard error from

@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t kBlockBytes = 1 << 20;
 
-// Pages that are about to be written are asked for so many at a time: one by one each costs a page
-// fault, more than what is then copied there.
+// Pages that are about to be written are populated in units of this size. Otherwise each costs a
+// page fault, which takes longer than the copy into it.
 constexpr size_t kPopulateBytes = 64 << 10;
 
 // Blocks that nobody uses, so that a program that flushes often does not have its memory given back

@@ -14,7 +14,7 @@ constexpr int kFutileCompares = 16;
 // The part of `run` between the first and the last byte that the file has otherwise.
 BufferedBytes::Run DifferingPart(BufferedBytes::Run run, LocalBytes& file, Scratch& local) {
   if (run.end() > file.LocalSizeBytes()) return run;
-  // What cannot be read is written.
+  // Bytes that cannot be read for the comparison are written.
   if (!file.ReadLocal(run.offset, run.bytes.size(), local.data())) return run;
   const std::string_view there(local.data(), run.bytes.size());
   const auto first = std::mismatch(run.bytes.begin(), run.bytes.end(), there.begin()).first;

@@ -18,7 +18,7 @@ class LocalBytes {
   virtual bool WriteLocal(uint64_t offset, size_t size, const char* bytes) = 0;
   // The size of the file; bytes beyond it are not compared.
   virtual uint64_t LocalSizeBytes() const = 0;
-  // No byte of the file was written from here on.
+  // The offset from which on no byte of the file was ever written.
   virtual uint64_t BlankFrom() const = 0;
 };
 

@@ -10,11 +10,11 @@
 namespace h5mirror::vfd {
 namespace {
 
-// A node of the map, and what the allocator adds to it.
+// The memory of one node of the map, with the allocator's overhead.
 constexpr uint64_t kNodeBytes = 80;
 
-// As cheap to write as to pass over. HDF5 takes room for metadata by 2 KiB, and writes it later
-// than the raw data around it.
+// A gap of this size costs as much to write as to skip. HDF5 takes room for metadata by 2 KiB, and
+// writes it later than the raw data around it.
 constexpr uint64_t kFilledGapMax = 4096;
 
 }  // namespace

@@ -21,15 +21,15 @@ namespace {
 
 constexpr uint64_t kNoEnd = std::numeric_limits<uint64_t>::max();
 
-// Raw data in writes of so much is gathered, up to what is put in one. A larger one gains less from
-// it than its two copies cost.
+// Writes of raw data up to the first size are gathered, up to the second size in all. Gathering a
+// larger write would save less than its two copies cost.
 constexpr size_t kGatheredWriteMax = 64 << 10;
 constexpr size_t kGatheredBytesMax = PutBuffers::kBytes;
 
-// What each write takes besides its bytes where it lies alone.
+// The overhead of one write that touches no other.
 constexpr size_t kPieceBytes = 80;
 
-// Of all files of the process, whichever library has them open.
+// The sum over all files of the process, in all host libraries.
 std::atomic<uint64_t> process_bytes{0};
 
 // With BufferMutex(), for all files.
@@ -117,7 +117,7 @@ bool BufferedFile::PutGathered() {
   return true;
 }
 
-// What was gathered first: it is no reason to give up the last cut.
+// Gathered data goes first, because writing it leaves the last cut in the file intact.
 bool BufferedFile::MakeRoom() {
   if (gathered_bytes_ > 0) {
     if (!PutAppended()) return false;
@@ -215,7 +215,8 @@ herr_t BufferedFile::BufferOrPut(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size
 
 void BufferedFile::BeginSwmr() {
   const std::lock_guard lock(BufferMutex());
-  // What cannot be put now is held on, and read from memory; the next flush tries again.
+  // Bytes that cannot be put now stay in memory and are read from there. The next flush tries
+  // again.
   static_cast<void>(PutOutsideCut());
   swmr_ = true;
 }
@@ -268,14 +269,15 @@ herr_t BufferedFile::BeforeClose() {
 }
 
 void BufferedFile::BeforeFork() {
-  // What fails is held on by the parent, which says so at its next flush; so does the child.
+  // Bytes that could not be put stay buffered in the parent. Parent and child report it at their
+  // next flush.
   if (!InForkedChild()) static_cast<void>(PutOutsideCut());
 }
 
 herr_t BufferedFile::FailOfInherited() {
   if (buffered_.empty()) return 0;
   PushWriteErrno(*target_.host, target_.name, EIO,
-                 "what the parent process held in memory could not be written before the fork; "
+                 "the parent process could not write its buffered bytes before the fork; "
                  "flush the file in the parent, and open it again in the child");
   return -1;
 }

@@ -90,7 +90,7 @@ class BufferedFile final : public FileBytes, private LocalBytes {
   bool CutOff(uint64_t size_bytes);
   // Brings the process's count of buffered bytes up to date.
   void Recount();
-  // In a forked child: fails, if the parent could not put all before the fork.
+  // In a forked child: fails if the parent could not put all bytes before the fork.
   herr_t FailOfInherited();
 
   const Target target_;

@@ -1,8 +1,8 @@
 // The barrier that a file's next consistent flush makes: a tick as configured, or what a program
 // has armed by H5FDh5mirror.h.
 //
-//   Arm()      the program arms a commit, or a tick whose result it wants; or another arms a tick
-//              for the program, of a change only
+//   Arm()      the program arms a commit, or a tick whose result it wants; or the connector or
+//              h5mirror.ticks() arms a tick, only if the file changed
 //   Begin()    the flush
 //   SetResult()  its barrier was acknowledged, or not
 //   Finish()   the program has the result; the next flush makes a tick again

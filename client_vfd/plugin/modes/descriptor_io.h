@@ -11,7 +11,7 @@
 
 namespace h5mirror::vfd {
 
-// How far it came. Fewer bytes than asked for and no error: the file ended.
+// The result of a transfer. Fewer bytes than asked for, and no error: the file ended.
 struct Transferred {
   size_t bytes = 0;
   int error_number = 0;

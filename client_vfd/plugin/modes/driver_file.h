@@ -43,7 +43,7 @@ class DriverFile {
   virtual herr_t Truncate(hid_t dxpl, hbool_t closing) = 0;
   virtual herr_t Flush(hid_t dxpl, hbool_t closing) = 0;
   virtual haddr_t Eof(H5FD_mem_t type) const = 0;
-  // Also of what lies below. Only the destructor may be called afterwards.
+  // Also closes the layers below. Only the destructor may be called afterwards.
   virtual herr_t Close() { return CloseUnder(); }
 
   // The work of HDF5's first read before it reads. -1: it fails, as the error stack says.
@@ -62,8 +62,8 @@ class DriverFile {
   // FinishBarrier: 0 acknowledged as configured, 1 not.
   virtual void ArmBarrier(H5mBarrier, const char* /*comment*/) {}
   virtual int FinishBarrier() { return 1; }
-  // The next consistent flush becomes a tick if the file changed since its newest cut. False: a
-  // flush of it shows nothing in any case.
+  // The next consistent flush becomes a tick if the file changed since its newest cut. False: no
+  // flush of this file makes a cut.
   virtual bool ArmTick() { return false; }
   virtual void Status(H5mStatus* status) const { *status = H5mStatus{}; }
   // The mirrors, and how one of them does.
@@ -80,7 +80,7 @@ class DriverFile {
       : host_(host), under_(std::move(under)), identity_(std::move(identity)) {}
   // It reads another version or cut from now on.
   void SetVersion(std::string version) { identity_.version = std::move(version); }
-  // Once, in Close(): under() is gone afterwards.
+  // Called once, in Close(). under() must not be used afterwards.
   herr_t CloseUnder() {
     const herr_t result = under_->Close();
     under_.reset();

@@ -55,7 +55,7 @@ bool IsInUse(const std::string& path) {
   return is_locked;
 }
 
-// What speaks for a file, as long as it is open.
+// Reports and log lines of a file, while it is open.
 struct Speaker {
   const HostLibrary* host;  // null: no report
   std::shared_ptr<const Config> config;
@@ -252,7 +252,7 @@ void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target) {
   ErrorText error{};
   const int failed = api == nullptr ? ENOSYS : HealOnceFree(*api, config, target, &error);
   if (failed == 0 || failed == ENOENT) return;  // Done; or a history that never came to be.
-  // Of another user, whose program may be at work.
+  // The file is another user's, whose program may be at work.
   if (failed == EACCES && IsOthersToHeal(target)) return;
   Say(config.log, Audience::kUserToo,
       real_path + " was left by a crash, cannot be put in order, and is read as it is: " +
@@ -276,7 +276,8 @@ void FinishEdit(const Config& config, const EmbeddedTarget& target) {
 
 namespace {
 
-// Of a mirror, or of several: docs/reference/format.md, "The client's record".
+// True: a record of one mirror or of several lies there (docs/reference/format.md, "The client's
+// record").
 bool HasRecord(const std::string& directory) {
   const auto close = [](DIR* stream) { closedir(stream); };
   const std::unique_ptr<DIR, decltype(close)> stream(opendir(directory.c_str()), close);

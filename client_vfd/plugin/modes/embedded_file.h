@@ -72,7 +72,7 @@ class EmbeddedFile final : public UnderFile {
   H5mEmbedded* file_ = nullptr;
   const std::string name_;  // as HDF5 passed it
   const unsigned fork_generation_;
-  // True: HDF5's second look at a file that it has open, which is never written.
+  // True: HDF5's second, read-only look at a file that it has open.
   bool shares_ = false;
   BarrierDetector detector_;
   ArmedBarrier barrier_;
@@ -87,10 +87,11 @@ void HealEmbeddedHead(const Config& config, const EmbeddedTarget& target);
 // all opens, with any configuration.
 void FinishEdit(const Config& config, const EmbeddedTarget& target);
 
-// Why a file with an unfinished edit must not be mirrored as it is; unset: it has none.
+// The reason why a file with an unfinished edit must not be mirrored. Unset: it has no such edit.
 Problem EditBrokenOff(const std::string& real_path);
 
-// Why a file with a history beside it must not be written without that; unset: it has none.
+// The reason why a file with a history beside it must not be written without server=embedded.
+// Unset: it has no such history.
 Problem EmbeddedHistoryBeside(const std::string& real_path);
 
 }  // namespace h5mirror::vfd

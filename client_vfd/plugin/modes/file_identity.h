@@ -16,7 +16,7 @@
 namespace h5mirror::vfd {
 
 struct FileIdentity {
-  // Two of different kinds are never one file. In the order of cmp.
+  // Identities of different kinds are never one file. The order of the values is that of cmp.
   enum class Kind { kLocal, kReader, kRemote };
   Kind kind = Kind::kLocal;
   // Of kLocal.

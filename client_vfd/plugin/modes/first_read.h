@@ -1,6 +1,6 @@
-// The questions about an existing file that is opened for writing, and not truncated, before
-// HDF5 reads it first: whether an SWMR writer is at work on it, or was killed. HDF5's probes, for
-// "w" too, read nothing, and so cost nothing.
+// A check before the first read of an existing file that is opened for writing and not truncated:
+// is an SWMR writer at work on it, or was one killed? HDF5's probes, also those of "w", read
+// nothing, so they cost nothing.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_FIRST_READ_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_FIRST_READ_H_
 
@@ -26,8 +26,8 @@ class FirstRead {
   void Expect(File file) { file_ = std::move(file); }
   bool IsExpected() const { return file_.has_value(); }
   // Where the file's SWMR writer was killed, mends the superblock by a write to `bytes`, as a
-  // change that this open makes. Fails, with the reason on the host's error stack, where that
-  // writer may be at work; the next read is then the first one again.
+  // change that this open makes. Fails if that writer may be at work, with the reason on the host's
+  // error stack. The next read then checks again.
   herr_t Check(const HostLibrary& host, UnderFile& under, FileBytes& bytes);
 
  private:

@@ -1,5 +1,5 @@
-// Over a file that is opened for writing and that no server gets: at its first change `h5mirror
-// exec` and the log are told why.
+// A layer over a file that is opened for writing and not mirrored. At the first change it tells
+// `h5mirror exec` and the log why.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LEFT_OUT_BYTES_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_LEFT_OUT_BYTES_H_
 

@@ -49,7 +49,7 @@ herr_t SetUnder(const HostLibrary& host, UnderDriver under, hid_t fapl) {
   return api.p_set_fapl_sec2(fapl);
 }
 
-// The driver's functions that may be missing are those that H5FD_class_t calls optional.
+// Only those functions of the driver may be null that H5FD_class_t calls optional.
 class HostFile final : public UnderFile {
  public:
   // Takes `file` over.

@@ -29,7 +29,7 @@ void MemberGroup::Add(GroupMember& member) {
 
 void MemberGroup::Remove(GroupMember& member) {
   std::erase_if(members_, [&](const Member& each) { return each.file == &member; });
-  // A cut of those that are left would be none of the whole file.
+  // A cut of the remaining members would not be one of the whole file.
   if (!closing_ && !members_.empty()) FallOutOfStep();
 }
 

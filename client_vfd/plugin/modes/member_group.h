@@ -1,14 +1,14 @@
 // The members of one family, split or multi file, open for writing. Each is a local file with its
 // mirrors. A cut is one over all of them: docs/design/047-members.md.
 //
-// HDF5 flushes the members one after the other, and writes to none that it has flushed. So at the
-// flush of the last one all of them are as the file is at this moment. They are cut then, under one
-// number.
+// HDF5 flushes the members one after the other. It does not write to a flushed member before the
+// last one is flushed. So at the last flush all members together are consistent; they are cut then,
+// under one number.
 //
 //   OnFlush()     one member is flushed; the last one of a round makes the cut
 //   BeforeSeal()  one member is closed. The first one gives the last cut its number
 //
-// Members that HDF5 does not flush in turn are no such members: each goes on by itself.
+// If HDF5 does not flush the members in turn, they are no such group: each one cuts by itself.
 //
 // Called by one thread at a time, as HDF5 does.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_MEMBER_GROUP_H_
@@ -47,7 +47,8 @@ class GroupMember {
   virtual bool HasChanged() const = 0;                // since its last cut
   // By mirror, of a member that is attached: the newest number of the group that is durable there.
   virtual std::vector<uint64_t> DurableNumbers() const = 0;
-  // What its next cut belongs to; null: to no group. Begins its sessions, with a `cut`.
+  // Sets the group's cut to which the member's next cut belongs; null: none. With a `cut`, begins
+  // the sessions.
   virtual void SetCut(const MemberCut* cut) = 0;
   virtual ArmedBarrier& barrier() = 0;
   virtual ArmedBarrier::Request BeginBarrier() = 0;
@@ -58,7 +59,7 @@ class GroupMember {
 
 class MemberGroup {
  public:
-  // More members than the wire takes: each goes on by itself.
+  // The most members that the wire takes. With more, each member cuts by itself.
   static constexpr size_t kMembersMax = 4096;
   static constexpr size_t kNameBytesMax = 256 << 10;
 

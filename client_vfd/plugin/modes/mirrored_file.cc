@@ -185,7 +185,7 @@ herr_t MirroredFile::FailRemoteFlush(Moment moment) {
   if (!is_lost && (moment != Moment::kFlush || barrier_.result() == 0)) return 0;
   const std::string why = *status.message != '\0' ? status.message : "it has not answered in time";
   PushWriteErrno(host_, target_.real_path, is_lost ? ESTALE : ETIMEDOUT,
-                 "what was written since the last cut is not on the server: " + why);
+                 "data written since the last cut is not on the server: " + why);
   return -1;
 }
 
@@ -216,7 +216,7 @@ std::vector<uint64_t> MirroredFile::DurableNumbers() const {
 }
 
 void MirroredFile::SetCut(const MemberCut* cut) {
-  // One that has not changed is sent for its cut all the same.
+  // An unchanged member needs a session too, for its part of the group's cut.
   if (cut != nullptr) Attach();
   if (mirrors_ != nullptr) mirrors_->SetCut(cut);
 }
@@ -258,7 +258,7 @@ herr_t MirroredFile::AfterClose() {
     std::string error;
     const int failed = mirrors_->Close(&error);
     if (failed != 0 && remote_ != nullptr) {
-      error = "what was written since the last flush is not on the server: " + error;
+      error = "data written since the last flush is not on the server: " + error;
       PushWriteErrno(host_, target_.real_path, failed, error);
       // Nobody looks at the error of a file that HDF5 closes at the program's end.
       Say(config_->log, Audience::kUserToo, target_.real_path + ": " + error);

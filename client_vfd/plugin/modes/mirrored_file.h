@@ -62,8 +62,8 @@ class MirroredFile final : public FileBytes, public GroupMember {
   herr_t AfterClose();
   ~MirroredFile() override { LeaveGroup(); }
 
-  // Of a file that others write too, the ranks of a parallel program (parallel/): its bytes are
-  // there already. Begins the sessions.
+  // Begins the sessions. For a file that the ranks of a parallel program write by themselves
+  // (parallel/): its bytes are there already.
   void AttachNow() { Attach(); }
   // Since the last cut, the range was written; the file was cut off to `size_bytes`.
   void NoteWritten(uint64_t offset, uint64_t length, H5mWriteClass write_class);
@@ -110,8 +110,8 @@ class MirroredFile final : public FileBytes, public GroupMember {
   void NoteChildWrite();
   // True: the file has these bytes there already.
   bool EqualsLocal(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
-  // Of a member: whether it changes more than the flags that tell of a writer. HDF5 locks such
-  // files, and writes blocks of the superblock as they are.
+  // For a member: true if the write changes more than the flags that name a writer. HDF5 locks such
+  // files and rewrites unchanged blocks of the superblock.
   bool IsChange(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size, const void* buffer);
   // False, only in mode=remote: it failed, and the reason is on the error stack.
   bool Attach();

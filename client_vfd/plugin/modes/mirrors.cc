@@ -24,7 +24,7 @@ constexpr size_t kErrorBytes = 4096;
 // flush goes on beyond `timeout` while they flow fast enough to be there by then.
 constexpr uint32_t kParallelLingerMs = 600'000;
 
-// What outlives the file while a session of it finishes in the background.
+// Outlives the file while one of its sessions finishes in the background.
 struct Speaker {
   const HostLibrary& host;
   std::shared_ptr<const Config> config;

@@ -64,9 +64,9 @@ class Mirrors {
   // The same in two steps, for several files.
   void BeginBarrier(H5mBarrier kind, H5mAck ack, const std::string& comment) const;
   int AwaitBarrier() const;
-  // Before a barrier and Seal(): what that belongs to; null: to nothing.
+  // Call before Barrier() and Seal(): the group's cut to which that cut belongs; null: none.
   void SetCut(const MemberCut* cut) const;
-  // By mirror, the newest number of that which is durable.
+  // By mirror: the newest number of a group's cut that is durable there.
   std::vector<uint64_t> DurableNumbers() const;
   // part_ticket and end_part of session_api.h. False: there are no parts now, or never, as there is
   // more than one mirror.

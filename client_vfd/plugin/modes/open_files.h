@@ -1,8 +1,8 @@
 // The files that this process has open through the driver, by device, inode and host library.
 //
-// HDF5 may open a file that it has open a second time, as a probe, and then find by cmp() that the
-// two are one. Locks belong to open descriptions. So a probe must not ask for a lock: the lock of
-// the first open would refuse it.
+// HDF5 may probe a file that it has open already: it opens the file again, then finds by cmp() that
+// the two are one. Locks belong to open descriptions. So a probe must not ask for a lock: the first
+// open's lock would refuse it.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_MODES_OPEN_FILES_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_MODES_OPEN_FILES_H_
 

@@ -19,7 +19,7 @@ struct VectorIo {
   size_t* sizes;
 };
 
-// The same of read_selection and write_selection.
+// The arguments of read_selection and write_selection, likewise.
 struct SelectionIo {
   H5FD_mem_t type;
   hid_t dxpl;

@@ -17,7 +17,7 @@ namespace h5mirror::vfd {
 namespace {
 
 constexpr size_t kErrorBytes = 4096;
-// Of a file that could not be opened: enough for HDF5 to look for a superblock.
+// The size of a file that could not be opened. It is enough for HDF5 to look for a superblock.
 constexpr haddr_t kBrokenBytes = 2048;
 
 H5mReaderOpen RequestFor(const Config& config, const ReaderTarget& target,

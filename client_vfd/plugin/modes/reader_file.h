@@ -39,8 +39,7 @@ class ReaderFile final : public UnderFile {
   // Null: it failed, and the reason is on the host's error stack. `host` must outlive the file.
   //
   // A linked open that fails although the file may exist gives a file whose reads fail with the
-  // reason. Else HDF5 would take the target for a missing one, and read fill values in the place of
-  // data.
+  // reason. Otherwise HDF5 would treat the target as missing, and read fill values instead of data.
   static std::unique_ptr<ReaderFile> Open(const HostLibrary& host, const Config& config,
                                           ReaderTarget target);
   ~ReaderFile() override;
@@ -53,9 +52,9 @@ class ReaderFile final : public UnderFile {
   // For a file that was opened for SWMR reading, as `config` and `target` told Open(): Refresh()
   // does something from now on, if the file is a cut that the program itself named.
   void AllowRefresh(std::shared_ptr<const Config> config, ReaderTarget target);
-  // Goes over to the newest cut, if one open of an SWMR writer made it and the present one: HDF5
-  // then may read new bytes of one object beside cached metadata of others. True: key() and info()
-  // are new. Else it stays as it is, and errors are only logged. Waits as an open does.
+  // Moves to the newest cut, if the same open of an SWMR writer made both cuts. Only then may HDF5
+  // read new bytes of one object beside cached metadata of others. True: key() and info() are new.
+  // False: nothing has changed, and errors are only logged. Waits as an open does.
   bool Refresh();
 
   // Read(), but a failure gives an errno value, and the reason in `error`; 0: done. ESTALE: the
@@ -71,7 +70,7 @@ class ReaderFile final : public UnderFile {
 
  private:
   ReaderFile(const HostLibrary& host, std::string name);
-  // Opens it, or fills in `error_` and `info_.error_number`.
+  // Opens the cut or version, or fills in `error_` and `info_.error_number`.
   void Start(const Config& config, const ReaderTarget& target);
   // Makes root and key of the open cut or version.
   void Identify(const Config& config, const ReaderTarget& target);

@@ -67,7 +67,7 @@ std::string RemoteFile::SpoolProblem(const char* what, int error_number) const {
 int RemoteFile::Spool(std::string* error) {
   if (spool_.valid()) return spool_.get();
   OwnedFd spool(OpenNameless(SpoolDirectory(*config_)));
-  // As long as the file: the session tells the server so.
+  // The spool is as long as the file, because the session takes the file's size from it.
   if (!spool.valid() || ftruncate(spool.get(), static_cast<off_t>(eof_)) < 0) {
     *error = SpoolProblem("make", errno);
     return -1;

@@ -35,7 +35,8 @@ class RemoteMode final : public MirroringMode {
   bool is_registered_ = true;
 };
 
-// HDF5's second look at a file that a RemoteMode has: it finds out, and lets go of this one.
+// HDF5's second look at a file that a RemoteMode has open. HDF5 finds that the two are one, and
+// closes this one.
 class RemoteProbe final : public WritableMode {
  public:
   RemoteProbe(const HostLibrary& host, std::unique_ptr<RemoteFile> under, FileIdentity identity)

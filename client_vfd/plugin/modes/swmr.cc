@@ -51,9 +51,10 @@ std::optional<std::string> SwmrFlags::Marked(std::string_view bytes) const {
   return marked;
 }
 
-// An SWMR writer holds no lock, but it has the file open: a lease for writing is granted only where
-// nobody else has (fcntl(2)). It is not kept. A program that opens the file within that moment
-// waits for its end. The kernel then sends this process a signal that is ignored by default.
+// An SWMR writer holds no lock, but has the file open. The kernel grants a write lease only if no
+// other descriptor is open (fcntl(2)), so this asks for one and gives it back at once. A program
+// that opens the file within that moment waits for its end. The kernel then sends this process a
+// signal that is ignored by default.
 SwmrLook::Writer WhoHasOpen(int fd, int* why_errno) {
   struct statfs system {};
   // The kernel here does not know of programs on other machines that have it open.
@@ -101,17 +102,16 @@ SwmrLook LookForSwmrWriter(const char* path) {
 std::string WhyNotOpened(const SwmrLook& look, const std::string& path) {
   const std::string state =
       path +
-      " has the mark of an SWMR writer, and opened for writing beside that one it would lose "
-      "what that one writes; ";
+      " has the mark of an SWMR writer. A second writer would cut off the data of the first one. ";
   const std::string recover =
       "; where it is mirrored, h5mirror recover " + path + " brings its last cut back";
   if (look.writer == SwmrLook::Writer::kMaybeAtWork) {
     return state +
-           "somebody has it open: wait for the writer's close, or, if it was killed, close "
+           "Somebody has the file open: wait for the writer's close, or, if it was killed, close "
            "what reads the file (fuser " +
            path + " names them) and try again" + recover;
   }
-  return state + "whether that one is still there cannot be told here (a lease: " +
+  return state + "Whether that one is still there cannot be told here (a lease: " +
          std::strerror(look.why_errno) +
          "): if it was killed, open the file as its owner, on a local filesystem" + recover;
 }

@@ -67,7 +67,7 @@ SwmrLook LookForSwmrWriter(UnderFile& under, int fd);
 // The same for a file that is not open yet. kNone, if it cannot be opened for writing.
 SwmrLook LookForSwmrWriter(const char* path);
 
-// For the user: why a file cannot be opened that may be in the hands of an SWMR writer.
+// The message for the user if a file may not be opened because an SWMR writer may have it.
 std::string WhyNotOpened(const SwmrLook& look, const std::string& path);
 std::string WhatWasMended(const std::string& path);
 

@@ -22,9 +22,9 @@
 
 namespace h5mirror::vfd {
 
-// HDF5's rights to every file of ours (H5FDdevelop.h, H5FD_FEAT_*): sec2's flags, but for the
-// two that take a local file for granted. POSIX_COMPAT_HANDLE lets HDF5 lstat() the name.
-// SUPPORTS_SWMR_IO is for files whose readers see each write.
+// The feature flags that HDF5 sees for each file (H5FDdevelop.h, H5FD_FEAT_*): sec2's, except two
+// that assume a local file. POSIX_COMPAT_HANDLE lets HDF5 lstat() the name. SUPPORTS_SWMR_IO is for
+// files whose readers see each write.
 constexpr unsigned long kCommonFeatures =
     H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
     H5FD_FEAT_AGGREGATE_SMALLDATA | H5FD_FEAT_DEFAULT_VFD_COMPATIBLE;
@@ -56,8 +56,8 @@ class UnderFile : public FileBytes {
   }
   herr_t Truncate(hid_t, hbool_t) override { return 0; }
   herr_t Flush(hid_t, hbool_t) override { return 0; }
-  // Once; only the destructor may be called afterwards. Without it the destructor gives up what
-  // the file holds, and no error is told.
+  // Called once; only the destructor may follow. Without Close() the destructor drops unwritten
+  // bytes, and reports no error.
   virtual herr_t Close() { return 0; }
 
   // The file descriptor; -1 if it has none. Borrowed.

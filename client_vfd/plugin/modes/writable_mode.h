@@ -44,14 +44,15 @@ class WritableMode : public DriverFile {
 
   // Takes the layers away, from the top: each hands on its bytes. -1: one of them could not.
   herr_t CloseLayers();
-  // The same, and nothing is handed on: in the destructor of the file below them.
+  // Takes the layers away without handing bytes on, for the destructor of the file below them.
   void DropLayers();
 
  private:
   // Before the first write of a file that was opened for SWMR: the superblock that it has gets the
   // flags of its writer.
   herr_t MarkForSwmr();
-  // With the flags of an SWMR writer it gets them all, and the file's lock is given up.
+  // A superblock with one of an SWMR writer's flags gets all of them, and the file's lock is given
+  // up.
   herr_t WriteSuperblock(H5FD_mem_t type, hid_t dxpl, haddr_t addr, size_t size,
                          const void* buffer);
 

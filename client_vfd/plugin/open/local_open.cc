@@ -5,19 +5,19 @@
 namespace h5mirror::vfd {
 namespace {
 
-// sec2 leaves the lock to a callback that comes right after the open; ours has none, so that the
-// library neither sets nor checks the superblock's status flags.
+// sec2 locks in a callback that comes right after the open. Our driver has no such callback, so
+// that HDF5 neither sets nor checks the superblock's status flags.
 bool TakeLock(const OpenCall& call, UnderFile& under) {
   if (WantedLocking(call.host, call.fapl) == Locking::kNo) return true;
   if (under.Lock((call.flags & H5F_ACC_RDWR) != 0) < 0) return false;
-  // As H5F_open does for SWMR writers, so that readers can come.
+  // H5F_open does the same for SWMR writers, so that readers can open the file.
   if (call.request.writes_swmr) under.Unlock();
   return true;
 }
 
-// HDF5 takes a file's size at the open, before the lock, and calls the file truncated where another
-// program has made it longer and closed it in between. A program that makes the file anew knows its
-// size anyway. Beside an SWMR writer no program can know it.
+// HDF5 takes a file's size at the open, before the lock. If another program made the file longer
+// and closed it in between, HDF5 calls the file truncated. A program that makes the file anew knows
+// its size anyway. Beside an SWMR writer no program can know it.
 bool KnowsItsSize(const LocalOpened& opened, unsigned flags) {
   constexpr unsigned kOthers =
       H5F_ACC_TRUNC | H5F_ACC_EXCL | H5F_ACC_SWMR_WRITE | H5F_ACC_SWMR_READ;
@@ -41,7 +41,7 @@ LocalOpened OpenLocked(const OpenCall& call) {
     }
     if (IsOpenFile(opened.key)) return opened;
     const bool is_locked = TakeLock(call, *opened.under);
-    // Of a file that never rests, whose locks are off, HDF5 says what is wrong.
+    // If the file never rests, because its locks are off, HDF5 itself reports the problem.
     if (is_locked && (attempt == kAttempts || KnowsItsSize(opened, call.flags))) return opened;
     opened.under.reset();
     if (!is_locked) return opened;

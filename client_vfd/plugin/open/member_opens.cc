@@ -58,7 +58,7 @@ GroupPtr GroupOfList(const HostLibrary& host, hid_t fapl) {
   return group;
 }
 
-// Of the file that was opened before in the same call; null: it was another call.
+// The group of the file that was opened before in the same call; null: that was another call.
 GroupPtr GroupOfLastOpen() {
   const LastOpen& last = last_open;
   const bool is_same_call = last.file != nullptr &&

@@ -1,5 +1,5 @@
-// Finds the members of one family, split or multi file among the files that HDF5 opens. HDF5 tells
-// a driver nothing of the file that it is a member of; but their opens differ from those of a
+// Finds the members of one family, split or multi file among the files that HDF5 opens. HDF5 does
+// not tell a driver which file a member belongs to. But the opens of members differ from those of a
 // program:
 //
 //   family        all members, also later ones, are opened with one access property list that the
@@ -18,13 +18,13 @@ namespace h5mirror::vfd {
 
 class MirroredFile;
 
-// Whether HDF5 has made any call about an open file, but for its features. The driver keeps one for
-// each, beside the file.
+// Notes whether HDF5 has made any call for an open file, except for its features. The driver keeps
+// one for each open file.
 struct Touched {
   mutable bool is_touched = false;
 };
 
-// `file` was opened just now, with `fapl`. It joins the group of the members that it is of, if any.
+// `file` was opened just now, with `fapl`. It joins the group of its members, if it is one.
 void JoinMembers(const HostLibrary& host, hid_t fapl, MirroredFile& file, const Touched& touched);
 
 // Before a file is closed.

@@ -32,8 +32,7 @@ struct OpenCall {
 
 OpenRequest RequestOf(const char* name, unsigned flags);
 
-// Asks each question of the system when it is put first; the answer then stays. `call` must outlive
-// it.
+// Asks the system each question at its first use, and keeps the answer. `call` must outlive it.
 class FileFacts final : public OpenFacts {
  public:
   explicit FileFacts(const OpenCall& call) : call_(call) {}

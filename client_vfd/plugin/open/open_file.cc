@@ -70,8 +70,8 @@ struct LocalLook {
   struct stat at_open {};
 };
 
-// As the file is now that it is locked: between the look at it and the lock another program may
-// have closed it. What this open truncated is as it was `before`, where it was there.
+// Looks at the file again under its lock: another program may have closed it between the first look
+// and the lock. A file that this open truncated is described as it was `before`.
 LocalLook LookAt(const OpenCall& call, const LocalOpened& opened, const struct stat* before) {
   LocalLook look;
   const bool truncated = call.request.truncates;
@@ -206,7 +206,8 @@ std::unique_ptr<DriverFile> OpenAsPlanned(const OpenCall& call, FileFacts& facts
   return OpenHere(call, facts);
 }
 
-// Before the local file is looked at. What this process has open is in order.
+// Called before the local file is looked at. A file that this process has open needs no such
+// repair.
 void FinishEditOf(const OpenCall& call) {
   struct stat there {};
   if (stat(call.request.name.c_str(), &there) != 0) return;
@@ -214,7 +215,7 @@ void FinishEditOf(const OpenCall& call) {
   if (!ours) FinishEdit(*call.config, TargetOf(call));
 }
 
-// server=embedded. What is only read is a plain file, once it is in order.
+// server=embedded. For reading, the head is a plain file once it is repaired.
 std::unique_ptr<DriverFile> OpenEmbeddedOrHead(const OpenCall& call, FileFacts& facts) {
   facts.before();  // Before its head is put in order.
   const EmbeddedTarget target = TargetOf(call);
@@ -248,8 +249,8 @@ std::unique_ptr<DriverFile> OpenAsAsked(HostLibrary& host, const char* name, uns
   return OpenAtItsPlace(call);
 }
 
-// Why the file that is there cannot be opened for writing, goes to the error stack. False: it can,
-// or there is none.
+// Pushes the reason why an existing file cannot be opened for writing. False: it can, or there is
+// no file.
 bool PushWhyRefused(HostLibrary& host, const char* name, hid_t fapl, haddr_t maxaddr) {
   struct stat there {};
   if (stat(name, &there) != 0) return false;

@@ -15,7 +15,8 @@ namespace h5mirror::vfd {
 std::unique_ptr<DriverFile> OpenFileFor(HostLibrary& host, const char* name, unsigned flags,
                                         hid_t fapl, haddr_t maxaddr);
 
-// Why HDF5 may not delete the local file `name`: the program means a file on a server.
+// The reason why HDF5 may not delete the local file `name`: the program means a file on a server.
+// Unset: it may.
 Problem ProblemOfDeleting(const HostLibrary& host, const char* name, hid_t fapl);
 
 }  // namespace h5mirror::vfd

@@ -23,7 +23,7 @@
 namespace h5mirror::vfd {
 namespace {
 
-// What rank 0 decides, as it goes to the others.
+// Rank 0's decision, as it is broadcast to the other ranks.
 struct Decision {
   int32_t is_refused = 0;
   int32_t form = 0;  // Refusal::Form

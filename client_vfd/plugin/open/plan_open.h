@@ -99,8 +99,8 @@ struct Layers {
 Layers PlanLayers(const OpenRequest& request, const Config& config, const OpenedFacts& facts,
                   const std::string& host_name);
 
-// Whether metadata of the file at `path` is held in memory. A writer of SWMR relies on the order of
-// its writes from the first one on.
+// True: metadata of the file at `path` is held in memory. Never for an SWMR writer, which relies on
+// the order of its writes from the first one on.
 bool BuffersMetadata(const OpenRequest& request, const Config& config, const std::string& path);
 
 // Whether the first read looks for an SWMR writer of the file. A process that has it open already

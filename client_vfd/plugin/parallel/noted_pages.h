@@ -27,7 +27,7 @@ class NotedPages {
     bool operator==(const Run&) const = default;
   };
 
-  // `length` 0 adds nothing. What reaches beyond 2^63 is cut off there.
+  // `length` 0 adds nothing. A range that reaches beyond 2^63 is cut off there.
   void Add(uint64_t offset, uint64_t length);
   bool empty() const { return runs_.empty(); }
   // In order, disjoint; none is left.

@@ -8,9 +8,9 @@
 //   rank 1..n   write, note             gather -> wait ......................... go on
 //   rank 0      write, note, mpio sync  gather -> sessions: note, cut, detach -> go on
 //
-// HDF5 calls Flush, Truncate and Close of such a file on all ranks, in the same order. So their
-// moments are decided on each rank alike, without its own failures. These are told to rank 0, which
-// then makes no cut.
+// HDF5 calls Flush, Truncate and Close of such a file on all ranks, in the same order. So each rank
+// finds the same consistent moments, whatever fails on it. Failures are told to rank 0, which then
+// makes no cut.
 #ifndef H5MIRROR_CLIENT_VFD_PLUGIN_PARALLEL_PARALLEL_FILE_H_
 #define H5MIRROR_CLIENT_VFD_PLUGIN_PARALLEL_PARALLEL_FILE_H_
 

@@ -76,7 +76,7 @@ class RootMirror {
   std::optional<uint64_t> SizeBytes() const;
   void Attach();
   void NotePart(const CutPart& part);
-  // Whether the cut that comes may have parts.
+  // True: other ranks may send parts of the next cut.
   bool MayHaveParts(const std::vector<RankNotes>& notes, std::optional<uint64_t> size_bytes) const;
 
   const HostLibrary& host_;

@@ -1,4 +1,4 @@
-"""What the driver does for an open file: commits, and its state.
+"""The driver's functions for an open file: commits, and its state.
 
 The driver fills in a table of functions for a program that passes the table's address in a property list: see
 client_vfd/include/H5FDh5mirror.h, whose structs these are.

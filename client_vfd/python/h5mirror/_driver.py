@@ -28,7 +28,7 @@ def register() -> None:
 
 
 def set_fapl(plist: h5py.h5p.PropFAID, config: str = "", **keys: Any) -> None:
-    """What h5py calls for `h5py.File(..., driver="h5mirror", **keys)`.
+    """Called by h5py for `h5py.File(..., driver="h5mirror", **keys)`.
 
     `keys` are those of docs/reference/driver-keys.md. h5py.File has a `name` and a `mode` of its own: these two go into
     `config`, a string in the driver's own words ("name=run7.h5;ack=applied"). Where a key is in both, that of `keys`
@@ -47,7 +47,8 @@ def set_fapl(plist: h5py.h5p.PropFAID, config: str = "", **keys: Any) -> None:
 def config_string(config: str, keys: Mapping[str, Any]) -> str:
     """`config` and `keys` in one string. A key that is None is left out.
 
-    ValueError: a value cannot stand in one, or `config` is a file. What keys there are only the plugin knows.
+    ValueError: a value cannot be part of a config string, or `config` is a file. Only the plugin
+    knows the keys, so it checks them.
     """
     items = [f"{key}={_text(key, value)}" for key, value in keys.items() if value is not None]
     if items and config.lstrip().startswith("@"):

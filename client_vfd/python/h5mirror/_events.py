@@ -17,9 +17,11 @@ _SLICE = 1.0
 # Seconds after which a cut that is no version is looked at again, at first and at most.
 _LOOK_FIRST = 1.0
 _LOOK_MAX = 30.0
-# Errors that say nothing of the server, such as of a call that one that stops has cancelled, are believed after so many.
+# Some errors do not tell the state of the server, such as a call that a stopping server cancelled.
+# They count after this many tries.
 _TRIES = 3
-# Seconds in which a writer is back after an outage of the server. One that was killed may not know its file until then.
+# Seconds within which a writer is back after an outage of the server. Until then, a server that was
+# killed may not know the writer's file.
 _WRITER_RETURNS = 10.0
 
 
@@ -33,7 +35,7 @@ class Event:
     size: int
     """Of the file, in bytes."""
     url: str
-    """Of the version; of a cut that is none the file's."""
+    """That of the version; for a cut that is no version, that of the file."""
 
 
 def events(url: str, *, after: int = 0, wait: bool = False, idle_timeout: float | None = None,
@@ -136,7 +138,7 @@ class _Watch:
 
 
 def wait_for_cut(target: Url, after: int, seconds: float, how: Access) -> bool:
-    """Whether there is a newer cut than `after` within so many seconds. Errors: those of events()."""
+    """True: a cut newer than `after` came within `seconds`. Errors: those of events()."""
     request = _session.Wait(
         name=_session.encode("name", target.name), server=_session.encode("server", target.server),
         ca=_session.encode("path", how.ca), token=_session.encode("token", how.token), after_cut=after,

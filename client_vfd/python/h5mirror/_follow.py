@@ -17,7 +17,7 @@ from ._watch import Watch
 
 # Seconds between two tries for something missing: an awaited file, or a server that was there before.
 _RETRY = 1.0
-# Errors of an open that say nothing of the server are believed at the last of so many tries.
+# Errors of an open that do not tell the state of the server count only after this many tries.
 _TRIES = 3
 
 

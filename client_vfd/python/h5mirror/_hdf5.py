@@ -46,7 +46,8 @@ def _library_for_waits() -> ctypes.CDLL:
 
 
 def function(name: str, result: Any, *arguments: Any, waits: bool = False) -> Callable[..., Any]:
-    """A function of h5py's libhdf5. ImportError: it has none of that name. `waits`: other threads run during a call."""
+    """A function of h5py's libhdf5. ImportError: it has no function of that name. `waits`: other
+    threads run during a call."""
     try:
         found = getattr(_library_for_waits() if waits else _library(), name)
     except AttributeError:
@@ -122,7 +123,7 @@ def quiet_errors() -> Iterator[None]:
 
 
 def _reason() -> str:
-    """What the innermost entries of HDF5's error stack say of the call that just failed."""
+    """Why the last call failed, from the innermost entries of HDF5's error stack."""
     said: list[str] = []
 
     def note(_depth: int, record: Any, _data: Any) -> int:

@@ -35,7 +35,7 @@ def command(server: str | None, ca: str | os.PathLike[str] | None, token: str | 
 
 
 def error(verb: str, code: int, said: str, url: str) -> Exception:
-    """What to raise where the program ended with an exit code that is not 0."""
+    """The exception to raise after an exit code of the program other than 0."""
     reason = said.strip().removeprefix("h5mirror: ") or f"h5mirror {verb} ended with {code}"
     if code == _USAGE:
         return ValueError(reason)

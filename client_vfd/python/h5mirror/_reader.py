@@ -57,7 +57,7 @@ def access(ca: str | os.PathLike[str] | None, token: str | None, timeout: float 
 
 @dataclass(frozen=True)
 class Pin:
-    """What is to be read again, in this process or in another one."""
+    """Names bytes so that this process, or another one, can read the same again."""
 
     identity: str
     version: int
@@ -133,7 +133,7 @@ class Reader:
 
     @property
     def url(self) -> str:
-        """Of this very version; of a cut that is none the file's."""
+        """That of this version; for a cut that is no version, that of the file."""
         return replace(self._target, version=None if self.version is None else str(self.version)).url()
 
     @property

@@ -22,7 +22,7 @@ class LostReference:
 
 @dataclass(frozen=True)
 class Restored:
-    """What came back, or would come back."""
+    """The result of a restore, or of its dry run."""
 
     kind: str
     """"group", "dataset", "datatype", "soft link", "external link" or "link"."""

@@ -72,7 +72,7 @@ class Message:
         self.size = _ERROR_MAX
 
     def error(self, number: int, url: str) -> Exception:
-        """What to raise for an errno value."""
+        """The exception to raise for an errno value."""
         text = self.buffer.value.decode(errors="replace") or os.strerror(number)
         return ValueError(f"{url}: {text}") if number == _EINVAL else OSError(number, text, url)
 

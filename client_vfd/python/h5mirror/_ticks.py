@@ -24,8 +24,9 @@ _log = logging.getLogger("h5mirror")
 
 # As the connector's tick=TIME, in seconds.
 _INTERVAL_MIN, _INTERVAL_MAX = 0.01, 24 * 3600.0
-# A flush that took a second is followed by none for so many. Of its waits, for the disk and for a processor that others
-# use, at most so many seconds come: on a busy machine a flush of a millisecond may wait for seconds.
+# After a flush that used a second of CPU time, none follows for this many seconds. Its waits, for
+# the disk and for a busy processor, lengthen the pause to at most the second number: on a busy
+# machine a flush of a millisecond may wait for seconds.
 _REST = 20
 _REST_OF_WAITS_MAX = 2.0
 # Seconds between two tries at h5py's lock, where the main thread does not stand aside earlier. A blocking wait would not
@@ -33,8 +34,9 @@ _REST_OF_WAITS_MAX = 2.0
 _POLL = 0.001
 # Bytes of the disk that are left to the program: a flush that fails half-way leaves HDF5 unable to close the file.
 _ROOM = 256 << 20
-# Seconds that the end waits for a helper that flushes nothing. One that flushes is waited for: it has h5py's lock,
-# without which no file could be closed either, and the driver's deadlines bound it.
+# Seconds that stop() waits for an idle helper. A helper that is flushing is always waited for: it
+# has h5py's lock, without which no file could be closed either, and the driver's deadlines bound
+# it.
 _END = 5.0
 _API_VERSION = 4
 

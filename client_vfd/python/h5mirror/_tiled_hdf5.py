@@ -1,4 +1,4 @@
-"""What the adapter for tiled serves of an HDF5 file. Used under no lock but h5py's own.
+"""The part of an HDF5 file that the adapter for tiled serves. Used under no lock but h5py's own.
 
 Nothing is served that lies in another file: it would be a file of the machine where tiled runs. So no external links are
 followed, and no virtual datasets or those with external storage are read.
@@ -19,7 +19,7 @@ _BLOCK = 16 << 20
 
 
 def walk(h5: h5py.File, path: tuple[str, ...]) -> Any:
-    """The group or dataset at a path. KeyError: there is none that is served."""
+    """The group or dataset at a path. KeyError: no served object is there."""
     here: Any = h5["/"]
     above = [here]
     for key in path:
@@ -31,7 +31,7 @@ def walk(h5: h5py.File, path: tuple[str, ...]) -> Any:
 
 
 def member(h5: h5py.File, path: tuple[str, ...], key: str) -> Any:
-    """A member of a group. KeyError: there is none that is served."""
+    """A member of a group. KeyError: no served object is there."""
     found = walk(h5, (*path, key))
     if isinstance(found, h5py.Group) or (isinstance(found, h5py.Dataset) and _is_served(found)):
         return found
@@ -85,7 +85,7 @@ def _has_structure(dtype: Any) -> bool:
 
 
 class _Shape:
-    """What tiled asks of an array for its structure. Reads nothing."""
+    """The facts of an array that tiled needs for its structure. Reads no data."""
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, chunks: Any) -> None:
         self.shape, self.dtype, self.chunks = shape, dtype, chunks

@@ -21,7 +21,8 @@ _log = logging.getLogger("h5mirror")
 _MIMETYPE = "application/x-hdf5"
 # Codes of RFC 6455 and its registry at IANA. tiled's client comes again after 1013, and not after 1000.
 _NORMAL, _TRY_AGAIN = 1000, 1013
-# Seconds after which a client that an error has stopped may come again: it does so at once.
+# Seconds to wait after an error before the client is told to try again, because tiled's clients
+# come back at once.
 _AGAIN = 1.0
 
 

@@ -63,7 +63,7 @@ class _Turn:
         self._put_off()
 
     def wait(self, seconds: float) -> bool:
-        """Whether the main thread came to stand aside, within so many seconds. It stands until tried()."""
+        """True: the main thread stands aside, within `seconds`. It stands until tried()."""
         came = self._aside.wait(seconds)
         if came:
             self._aside.clear()

@@ -32,7 +32,7 @@ class Url:
 
     @classmethod
     def parse(cls, text: str) -> "Url":
-        """ValueError: it is none, and why."""
+        """ValueError: the text is no such url; the message says why."""
         server, quoted = _server_and_name(text)
         name, version = _split(quoted)
         if not name:

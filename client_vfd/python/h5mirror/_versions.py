@@ -38,9 +38,9 @@ def versions(url: str, *, server: str | None = None, ca: str | os.PathLike[str] 
              token: str | None = None, timeout: float | None = None) -> list[Version]:
     """The versions of a file, oldest first: [-1] is the newest.
 
-    `url` as for open(), without a version; or the path of a local file that is mirrored. What the url leaves out
-    comes from the arguments, then from the client's own configuration. `token` is the token, or "@FILE"; `timeout`
-    is how many seconds to wait for a connection, 10 unless given.
+    `url` as for open(), without a version; or the path of a local file that is mirrored. Parts that
+    the url lacks come from the arguments, then from the client's own configuration. `token` is the
+    token, or "@FILE"; `timeout` is how many seconds to wait for a connection, 10 unless given.
 
     Errors: ValueError         a bad url, or one with a version.
             FileNotFoundError  the server has no such file.

@@ -1,4 +1,4 @@
-"""What waits, for asyncio: the same functions as those of h5mirror, in threads.
+"""The functions of h5mirror that wait, for asyncio: they run in threads.
 
     async for event in h5mirror.aio.events("h5mirror://node7:7447/run7.h5"):
         print(event.cut)

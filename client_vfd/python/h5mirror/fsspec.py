@@ -59,7 +59,7 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
 
     @property
     def storage_options(self) -> dict[str, Any]:
-        """What is pickled, and written as JSON: with absolute paths."""
+        """The options that are pickled, and written as JSON: with absolute paths."""
         given: dict[str, Any] = self._given
         return {**given, **{key: getattr(self._how, key) for key in ("ca", "token") if given.get(key) is not None}}
 
@@ -106,7 +106,8 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
     # Lists of files and versions.
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
-        """Of a file: size, version (None: a cut that is none), cut, and ukey, which is another one for other bytes."""
+        """Of a file: size, version (None: a cut that is no version), cut, and ukey, which differs
+        for different bytes."""
         url = self._strip_protocol(path)
         if self._directory(path).name:
             target = self._target(path)
@@ -121,7 +122,7 @@ class H5MirrorFileSystem(AbstractFileSystem):  # type: ignore[misc,unused-ignore
         return {"name": url, "size": 0, "type": "directory"}
 
     def ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
-        """What lies in a directory, as one call for all that lies below it tells."""
+        """The entries of a directory, made from one list of all files below it."""
         directory = self._directory(path)
         try:
             files = list_files(directory, self._how)

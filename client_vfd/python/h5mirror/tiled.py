@@ -105,7 +105,7 @@ class _Place:
         self.source, self.moment, self.path, self.is_live = source, moment, path, is_live
 
     def child(self, key: str) -> Any:
-        """Its adapter. KeyError: there is none that is served."""
+        """The child's adapter. KeyError: no served object is there."""
         found = member(self.moment.h5, self.path, key)
         place = _Place(self.source, self.moment, (*self.path, key), self.is_live)
         return GroupAdapter.of(place) if isinstance(found, h5py.Group) else DatasetAdapter.of(place, found)

@@ -22,24 +22,25 @@ class Closing {
   enum class Phase { kWriting, kSealed, kUnlocked, kAnothers };
 
   void Seal() { phase_ = Phase::kSealed; }
-  // A final cut was closed with the file like this; unset: it could not be looked at.
+  // The final cut was closed with this stat of the file; unset: stat() failed.
   void SetStat(const std::optional<FileStat>& stat) { stat_ = stat; }
   // The file's lock is given back, or will be.
   void Unlock() { phase_ = Phase::kUnlocked; }
-  // The program has opened it again, and not as it was closed here.
+  // The program has opened the file again, and the file is not as it was closed here.
   void LoseFile() { phase_ = Phase::kAnothers; }
-  // The program has waited for its last bytes to be sent, and waits no more for their answer.
+  // The program has waited long enough for its last bytes to be sent. It waits no longer for their
+  // ack.
   void Spend() { has_waited_enough_ = true; }
-  // The server is still to hear that the program gave the file up in the middle, or has heard it.
+  // True: the server must still hear that the program gave the file up without a clean close.
   void SetUnfinished(bool is_unfinished) { is_unfinished_ = is_unfinished; }
 
   bool is_unlocked() const { return phase_ >= Phase::kUnlocked; }
   bool is_anothers() const { return phase_ == Phase::kAnothers; }
   bool is_unfinished() const { return is_unfinished_; }
   bool has_waited_enough() const { return has_waited_enough_; }
-  // The file at the clean close; unset: there was none, or it could not be looked at.
+  // The file's stat at the clean close; unset: there was no clean close, or stat() failed.
   const std::optional<FileStat>& stat() const { return stat_; }
-  // It is as it was closed, as far as is known.
+  // True: the file is as it was at the close, or that stat is unknown.
   bool IsAsClosed(const FileStat& now) const { return !stat_ || now == *stat_; }
 
  private:

@@ -11,7 +11,8 @@ constexpr size_t kUnackedMax = 64;
 // Closed cuts that wait to be sent; beyond it no ticks are made.
 constexpr size_t kClosedMax = 256;
 
-// A copy is sent in parts of what the sender may send at a time; each takes the rest along.
+// A copy is sent in pieces of at most the sender's frame. Each piece keeps the rest of the copy
+// alive.
 constexpr uint64_t kSavedPieceBytes = 256 << 10;
 
 bool Overlap(const Extent& a, const Extent& b) { return a.offset < b.end() && b.offset < a.end(); }
@@ -46,8 +47,8 @@ void CutQueue::Close(CutEnd end) {
   if (closed_.size() >= kClosedMax && end.kind == CutKind::kTick) return;
   open_.end = std::move(end);
   closed_.push_back(std::move(open_));
-  // What a copy splits stays split: a gap that closed now would be read as it is now, and may hold
-  // newer bytes than the cut.
+  // The closed cut's ranges keep their gaps. A closed gap would be read as the file is now, and may
+  // hold newer bytes than the cut.
   closed_.back().changes.extents.Unbound();
   open_ = NewCut();
   if (!reading_.empty()) reading_closed_ = true;
@@ -106,8 +107,8 @@ std::vector<Extent> CutQueue::NotHeld(const Cut& cut, Extent extent) {
   return missing.ToVector();
 }
 
-// One whose set, joined with the next one's, would be too large goes with the newest ones into the
-// open cut instead, which may cover more than was written.
+// If the joined set of ranges would be too large, the newest closed cut joins the open cut instead.
+// The open cut may cover more than was written.
 bool CutQueue::MergeTick() {
   const auto is_tick = [](const Cut& cut) { return cut.end.kind == CutKind::kTick; };
   const auto oldest = std::find_if(closed_.begin(), closed_.end(), is_tick);
@@ -133,8 +134,9 @@ void CutQueue::Merge(std::deque<Cut>::iterator tick) {
   for (auto& [offset, bytes] : old.saved) {
     saved_bytes_ -= bytes.size();
     const Extent extent{offset, bytes.size()};
-    // What was copied out and not written again in the next cut changed after it: the copy is its
-    // content too. (Where the next one is still open, the file itself is the content.)
+    // Bytes that were copied out, and that the next cut did not write, changed only after the next
+    // cut. So the copy is the next cut's content too. (If that cut is still open, the file itself
+    // is its content.)
     if (into_open) {
       into.changes.extents.Add(extent);
       continue;

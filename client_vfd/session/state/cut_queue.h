@@ -133,7 +133,7 @@ class CutQueue {
 
   // The parts of `extent` that a closed cut still has to read from the file.
   std::vector<Extent> AtRisk(Extent extent) const;
-  // True: bytes of a closed cut within `extent` are being read. Wait until they are.
+  // True: the sender is reading bytes of a closed cut within `extent`. Wait until this is false.
   bool IsBeingRead(Extent extent) const;
   // Keeps `bytes`, a copy of `extent`, which is one that AtRisk() gave.
   void Save(Extent extent, std::string bytes);
@@ -150,8 +150,9 @@ class CutQueue {
   // True: every closed cut was handed out, and its bytes are read.
   bool drained() const { return closed_.empty() && reading_.empty(); }
 
-  // Puts what was handed out back into its cut; inherited changes stay where they are. False, and
-  // nothing was done: a barrier or a copy was handed out, or the file may hold newer bytes by now.
+  // Puts the pieces that were handed out back into their cut; inherited changes stay where they
+  // are. False, and nothing is done: a barrier or a copy was handed out, or the file may hold newer
+  // bytes by now.
   bool TakeBack();
 
   // All barriers up to `seq`, included, are durable: forgets their changes.
@@ -176,8 +177,9 @@ class CutQueue {
   size_t closed_cuts() const { return closed_.size(); }
   uint64_t open_bytes() const { return open_.changes.extents.byte_count(); }
   bool has_closed() const { return !closed_.empty(); }
-  // All that was handed out lies before a barrier, and no truncate is to come. So what other
-  // processes send for the cut that comes can neither be overwritten by older bytes, nor cut off.
+  // True: everything handed out lies before a barrier, and no truncate is to come. Then other
+  // processes may send parts of the next cut: no older bytes can overwrite them, and no truncate
+  // can cut them off.
   bool IsAtBarrier() const {
     return closed_.empty() && reading_.empty() && sending_.empty() && !open_.changes.truncate;
   }

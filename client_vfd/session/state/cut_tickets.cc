@@ -5,7 +5,7 @@
 namespace h5mirror::vfd {
 namespace {
 
-// So many tickets before the newest are still asked for.
+// Callers still ask for this many tickets before the newest.
 constexpr uint64_t kAskedFor = 64;
 
 }  // namespace

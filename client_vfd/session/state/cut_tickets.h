@@ -23,7 +23,7 @@ namespace h5mirror::vfd {
 // Pure, not thread-safe. Tickets count from 1, and so do the barriers' numbers on the wire (`seq`).
 class CutTickets {
  public:
-  // How far a cut has come with the server; whether it was lost is another question.
+  // How far a cut has come with the server. A lost cut keeps its phase.
   enum class Phase { kWaiting, kSent, kVisible, kDurable };
 
   // The ticket of a cut that is closed now. Once sealed, it is the final one.
@@ -33,9 +33,9 @@ class CutTickets {
 
   // The barrier of `ticket` goes out as number `seq`.
   void Sent(uint64_t ticket, uint64_t seq) { seqs_[ticket] = seq; }
-  // It does not, after all.
+  // Takes Sent() back: the barrier did not go out.
   void NotSent(uint64_t ticket) { seqs_.erase(ticket); }
-  // All barriers up to `seq` are.
+  // All barriers up to `seq`, included, are visible.
   void OnVisible(uint64_t seq);
   void OnDurable(uint64_t seq);
   // All tickets given so far are lost with the stream.
@@ -45,7 +45,7 @@ class CutTickets {
 
   // Of a ticket that was sent and not forgotten; else kWaiting.
   Phase PhaseOf(uint64_t ticket) const;
-  // Whether it has come as far as `ack` asks. Not before it was sent, even for H5M_ACK_NONE.
+  // True: the cut has come as far as `ack` asks. False before it was sent, even for H5M_ACK_NONE.
   bool Acked(uint64_t ticket, H5mAck ack) const;
   bool IsLost(uint64_t ticket) const { return ticket <= lost_; }
   // A barrier was sent, was not lost, and has no answer yet.

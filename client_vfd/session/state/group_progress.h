@@ -28,7 +28,7 @@ struct GroupCut {
 // Pure, not thread-safe.
 class GroupProgress {
  public:
-  // What cuts belong to that are closed from now on; nullopt: to no group.
+  // Sets the group's cut to which cuts closed from now on belong; nullopt: to none.
   void Set(std::optional<GroupCut> cut) { now_ = std::move(cut); }
   const std::optional<GroupCut>& now() const { return now_; }
 
@@ -41,7 +41,7 @@ class GroupProgress {
     }
   }
   uint64_t durable_number() const { return durable_number_; }
-  // The server may not have the newest cut.
+  // True: the server may lack the group's newest cut.
   bool LacksNewest() const { return now_ && durable_number_ < now_->number; }
 
  private:

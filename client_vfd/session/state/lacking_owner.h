@@ -1,7 +1,8 @@
-// Whether a server is believed that says that it serves the cell of a file, and has no such file.
-// That is so of a file of which nothing was durable when its server was lost: the successor makes
-// it anew. A server of another cluster, in the list by mistake, says the same at any time. So the
-// other servers of the list are heard first (docs/design/049-cells.md, "Finding the server").
+// Decides whether to believe a server that claims to serve a file's cell, but lacks the file. The
+// claim is right if nothing of the file was durable when its former server was lost; then the
+// successor makes the file anew. But a server of another cluster, listed by mistake, claims the
+// same. So the other servers of the list are heard first (docs/design/049-cells.md, "Finding the
+// server").
 //
 //   kNobody --OnLacks--> one server lacks it --others say nothing against it--> it is believed
 //      ^                        |
@@ -19,24 +20,25 @@ namespace h5mirror::vfd {
 // Pure, not thread-safe. Servers are told apart by rpc::ClientOptions::target.
 class LackingOwner {
  public:
-  // `server` says that it is the owner, and lacks the file. A cell has one owner: if another one
-  // has said so before, none of the two is believed.
+  // `server` says that it is the owner, and lacks the file. A cell has one owner: if another server
+  // has said so before, neither of the two is believed.
   void OnLacks(const std::string& server) {
     if (server_ == server) return;
     const bool is_first = server_.empty();
     OnOtherwise();
     if (is_first) server_ = server;
   }
-  // `server` says nothing against it: it gives no answer, refuses, or names that one.
+  // `server` does not contradict the claim: it gives no answer, refuses, or names the claiming
+  // server.
   void OnNothing(const std::string& server) {
     if (!server_.empty()) heard_.insert(server);
   }
-  // Some server has, or will have, another owner.
+  // Some server contradicts the claim: it names another owner, or expects one.
   void OnOtherwise() { *this = LackingOwner(); }
 
-  // The one that lacks it; empty: none, or it was contradicted.
+  // The server that lacks the file; empty: none, or its claim was contradicted.
   const std::string& server() const { return server_; }
-  // All of `others` were heard, the servers of the list without that of the stream.
+  // True: all of `others` were heard. `others`: the servers of the list except the stream's own.
   bool IsBelieved(const std::vector<std::string>& others) const {
     return !server_.empty() &&
            std::all_of(others.begin(), others.end(), [this](const std::string& other) {

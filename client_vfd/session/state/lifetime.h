@@ -23,7 +23,7 @@ class Lifetime {
   };
 
   void Release() { released_ = true; }
-  // Also before the program has closed it, where another program has the file.
+  // Also called before the program has closed the file, if another program holds it.
   void Finish() { done_ = true; }
   void SetStreaming(bool streaming) { streaming_ = streaming; }
   void OnReopened() {

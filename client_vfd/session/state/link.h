@@ -8,7 +8,7 @@
 //     |                |                               |
 //     +---- End, Lose, Leave --------------------------+
 //
-// Retries are at least kRetryEvery apart, unless something is urgent (Hurry).
+// Retries are at least kRetryEvery apart, except after Hurry().
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_LINK_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_STATE_LINK_H_
 
@@ -35,11 +35,12 @@ class Link {
 
   // Between two attempts to reach a server.
   static constexpr absl::Duration kRetryEvery = absl::Milliseconds(500);
-  // The longest, to a server that has no room for this session: each time it is doubled.
+  // The longest wait between attempts at a server without room for this session. The wait doubles
+  // each time.
   static constexpr absl::Duration kFullRetryMax = absl::Seconds(5);
-  // To a connection that failed before anything depended on it.
+  // The wait after a connection that failed before anything depended on it.
   static constexpr absl::Duration kFirstRetryEvery = absl::Milliseconds(100);
-  // At the last barrier, when the server was there before: it may just be restarting.
+  // The wait at the last barrier, if the server was there before: it may just be restarting.
   static constexpr absl::Duration kFinalRetryEvery = absl::Milliseconds(200);
   static constexpr int kFinalAttemptsMax = 8;
 
@@ -51,22 +52,23 @@ class Link {
   // The server has no room for it just now, as its user has all that a limit allows, or the disk is
   // full.
   void OnFull();
-  // It ended the stream for another reason.
+  // The server ended the stream for another reason than a lack of room.
   void OnNotFull() { is_full_ = false; }
   // The server will never take this session, as it is.
   void Refuse() { is_refused_ = true; }
-  // It may take it now, as it comes with another token.
+  // The server may take the session now, because it comes with another token.
   void TryAgain() {
     is_refused_ = false;
     Hurry();
   }
   // The stream has ended.
   void End();
-  // It is lost, with the messages that were on their way.
+  // The stream is lost, with the messages in flight.
   void Lose(absl::Time now);
-  // It is half-closed, as before a fork, and resumed at once if it was there. True: it was.
+  // Half-closes the stream, as before a fork. True: the stream was open, and is resumed at once.
   bool Leave();
-  // The sender is to cancel the stream that was lost. True, once: it is asked to.
+  // Cancel() asks the sender to cancel the lost stream. The other call returns true once after
+  // that.
   void Cancel() { is_cancelled_ = true; }
   bool TakeCancel();
 
@@ -77,13 +79,13 @@ class Link {
   void RetryAt(absl::Time time) { retry_time_ = time; }
   // Another session has tried the same server. That counts as an attempt of this one.
   void TakeOverRetry(absl::Time retry_time);
-  // Counts the attempts to bring the final cut across. False: there were enough.
+  // Counts the attempts to send the final cut. False: no further attempt is allowed.
   bool TakeFinalAttempt() { return ++final_attempts_ <= kFinalAttemptsMax; }
   // `is_wanted`: there is something to send or to learn.
   bool MayBegin(absl::Time now, bool is_wanted) const {
     return hurries_ || (now >= retry_time_ && (is_wanted || is_awaited_));
   }
-  // The timer makes the next attempt.
+  // True: wait; the timer makes the next attempt.
   bool MustWait(absl::Time now) const { return is_none() && !hurries_ && now < retry_time_; }
 
   Phase phase() const { return phase_; }
@@ -94,7 +96,7 @@ class Link {
   bool is_cancelled() const { return is_cancelled_; }
   // The newest stream is a RESUME, as its first message said.
   bool resumes() const { return resumes_; }
-  // The server has taken one of them.
+  // A server has taken at least one stream.
   bool ever_opened() const { return ever_opened_; }
   bool is_refused() const { return is_refused_; }
   // The last stream ended as the server had no room.

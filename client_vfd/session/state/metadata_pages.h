@@ -27,7 +27,7 @@ class MetadataPages {
   // The most runs in one message.
   static constexpr size_t kNewsMax = 1 << 14;
 
-  // Costs one look-up where the pages are known, which is the usual case.
+  // Usually the pages are known; then this costs one look-up.
   void Add(Extent written);
   // At most kNewsMax runs that the server has not heard of, rising and apart. They count as told.
   std::vector<PageRun> TakeNews();

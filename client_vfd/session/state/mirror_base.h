@@ -33,7 +33,7 @@ class MirrorBase {
 
   // The first claim to the server.
   void Claim(Relation relation);
-  // As the record says: the newest durable cut, and its version.
+  // Sets the newest durable cut and its version, from the record.
   void SetLevel(int64_t cut, int64_t version);
   // A dirty map beside the file names the bytes that the server lacks. The claim becomes that of
   // the map's session.
@@ -43,7 +43,8 @@ class MirrorBase {
   void Follow(const Bytes16& session, int64_t base_cut, int64_t cut_seen);
   // The session before has handed over the changes of `from` sessions, as `heritage` says.
   void Inherit(Relation relation, int64_t base_cut, int64_t cut_seen, int from, Heritage heritage);
-  // The session before it, whose last cut may be the server's newest; nothing else came with it.
+  // Names the session before this one, whose last cut may be the server's newest. No changes are
+  // inherited.
   void SetPredecessor(const Bytes16& session) { followed_session_ = session; }
 
   // A stream is lost: its changes are sent again.
@@ -58,21 +59,22 @@ class MirrorBase {
 
   // The server has taken a stream.
   void OnOpened() { begins_again_ = false; }
-  // It has nothing of the file.
+  // The server has nothing of the file.
   void OnNew();
-  // It has the claimed cut, `last_cut`. True: the changes of earlier sessions cannot be lost now.
+  // The server has the claimed cut, `last_cut`. True: the changes of earlier sessions cannot be
+  // lost now.
   bool OnTaken(int64_t last_cut, int64_t durable_cut);
-  // It has the changes of this session up to the cut `durable_cut`.
+  // The server has the changes of this session up to the cut `durable_cut`.
   void OnResumed(int64_t durable_cut) { base_cut_ = cut_ = durable_cut; }
   void OnVisible(int64_t cut);
   // `version`: the version that the cut became; 0: none.
   void OnDurable(int64_t cut, int64_t version);
-  // It has the file under its new name.
+  // The server has the file under its new name.
   void ForgetRename() { relation_.renamed_from.clear(); }
 
   // The claim of the next stream.
   StreamClaim NextClaim(uint64_t last_seq, bool ever_opened) const;
-  // The same, if the newest stream were lost now.
+  // The claim that NextClaim() would give if the newest stream were lost now.
   StreamClaim ClaimIfLost(uint64_t last_seq, bool ever_opened) const;
   // The server has exactly the base, even if the changes of earlier sessions are lost.
   bool IsExact() const { return !took_up_map_ && !follows_cut() && relation_.base_seq == 0; }

@@ -32,7 +32,7 @@ class OutsideCut {
   void Send(uint64_t ticket, uint64_t bytes);
   // The program goes on, with or without an answer.
   void Settle() { phase_ = Phase::kNone; }
-  // The server has it.
+  // The server has the cut.
   void Forget() { ticket_ = 0; }
   // Some cuts are durable.
   void OnDurable(const CutTickets& tickets);

@@ -20,8 +20,8 @@ class Pacing {
         capacity_(std::max(rate_ * kDepthSeconds, kLeastBytes)),
         level_(capacity_) {}
 
-  // How many of `wanted` bytes may be sent now; 0: wait. Never a few: a frame costs more than its
-  // bytes.
+  // How many of `wanted` bytes may be sent now; 0: wait. Never only a few bytes: the fixed cost of
+  // a frame would outweigh them.
   uint64_t Allowed(uint64_t wanted, absl::Time now) {
     if (rate_ == 0) return wanted;
     Fill(now);
@@ -29,7 +29,7 @@ class Pacing {
     return held_back_ ? 0 : std::min(wanted, static_cast<uint64_t>(level_));
   }
 
-  // So it was when it was asked last.
+  // True: the last Allowed() returned 0.
   bool held_back() const { return held_back_; }
 
   void Sent(uint64_t bytes) {
@@ -63,7 +63,7 @@ class FrameSize {
 
   uint64_t bytes() const { return bytes_; }
 
-  // Notes how long it took until the stream could take the next message.
+  // Notes the time that the stream needed until it could take the next message.
   void Took(absl::Duration time) {
     if (time > kLong) {
       bytes_ = std::clamp(

@@ -6,7 +6,7 @@ namespace h5mirror::vfd {
 
 namespace {
 
-// What a record of the file's states says; nothing but "it differs" unless `same_file`.
+// The claim that the record allows. Unless `same_file`, only that the file differs.
 void ClaimByRecord(const LocalRecord& record, bool same_file, Relation* relation) {
   relation->claim = Claim::kContinue;
   relation->base_cut = -1;
@@ -36,8 +36,8 @@ std::optional<Relation> RelationOfRenamed(const LocalFacts& facts, const LocalRe
   return relation;
 }
 
-// The server may have another address now, its root another machine. What the record says was level
-// is level still where that server says so too.
+// The server may have another address now, its root another machine. The record's cut counts as
+// level if the server now at that address confirms it.
 std::optional<Relation> RelationOfMoved(const LocalFacts& facts, const LocalRecord& record) {
   if (facts.created || IsSameServer(record.server, facts.server) || record.name != facts.name ||
       record.state != RecordState::kClean || record.stat != facts.stat_at_open || record.cut <= 0 ||

@@ -51,7 +51,7 @@ struct SessionProgress {
   uint64_t last_seq = 0;  // of the barriers sent; 0: none
   // The server has taken an earlier stream of the session.
   bool ever_opened = false;
-  // The cut that the changes are the difference to; 0: none, they are the whole file.
+  // The cut that the changes are relative to; 0: none, the changes are the whole file.
   int64_t base_cut = 0;
   // The changes hold those of a predecessor, which must be sent again.
   bool sends_inherited = false;
@@ -85,8 +85,8 @@ Relation RelationOf(const LocalFacts& facts, const std::optional<LocalRecord>& r
 // changed, or its former relation is unknown.
 std::optional<Relation> RelationOfOutsideChange(const LocalFacts& facts, const LocalRecord& record);
 
-// As RelationOf(), where a dirty map is taken up. `by_record`: the result of RelationOf(). Not used
-// for a map that resumes a session.
+// As RelationOf(), for a session that takes up a dirty map. `by_record`: the result of
+// RelationOf(). Not for a map that resumes a session.
 Relation RelationOfMap(const DirtyMap& map, const Relation& by_record);
 
 }  // namespace h5mirror::vfd

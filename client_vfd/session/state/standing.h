@@ -21,7 +21,7 @@ namespace h5mirror::vfd {
 class Standing {
  public:
   enum class Phase { kConnecting, kMirroring, kBehind, kDiverged, kClean };
-  // Each is told all that the ones before it are told.
+  // Ordered: each audience hears everything that the ones before it hear.
   enum class Audience { kNobody, kProgram, kUser };
 
   // The server has taken the file: an outage is over.
@@ -41,11 +41,12 @@ class Standing {
   bool is_mirroring() const { return phase_ == Phase::kMirroring; }
   bool is_behind() const { return phase_ == Phase::kBehind; }
   bool is_diverged() const { return phase_ == Phase::kDiverged; }
-  // The state that others are told. `resyncs`: kMirroring is RESYNCING, as bytes are made up for.
+  // The state that others are told. `resyncs`: missing bytes are being sent, so kMirroring is told
+  // as RESYNCING.
   H5mState Told(bool resyncs) const;
   // The trouble, for people; empty: none.
   const std::string& detail() const { return detail_; }
-  // Since when it has been behind; past: it is not, or only since the end.
+  // The time since which the mirror is behind; past: it is not behind, or only since the end.
   absl::Time behind_since() const { return behind_since_; }
   // The user knows of the outage.
   bool user_knows() const { return user_knows_; }

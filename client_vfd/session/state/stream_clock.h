@@ -15,8 +15,8 @@ namespace h5mirror::vfd {
 // Pure, not thread-safe. Times are passed in and must not go back.
 class StreamClock {
  public:
-  // A stream is given up when the server owes an answer for so long. The time is longer if the
-  // program's own timeout is, or if the bytes in the buffers take longer.
+  // A stream is given up when the server owes an answer for this long. The limit is higher if the
+  // program's timeout is higher, or if the bytes in the buffers need longer.
   static constexpr absl::Duration kHungAfter = absl::Seconds(5);
 
   StreamClock(absl::Duration timeout, uint64_t frame_bytes_max)
@@ -29,21 +29,22 @@ class StreamClock {
   // A frame was handed to the stream, and the stream could take the next one.
   void OnSent(absl::Time now) { sent_time_ = now; }
   void OnTaken(absl::Time now);
-  // The time begins anew: this side waits, or another session is to take over.
+  // Restarts the time: this side is waiting, or another session will take over.
   void Excuse(absl::Time now) { flow_time_ = now; }
-  // The program goes on without the answer that it has waited for since `since`.
+  // The program stops waiting for an answer that is owed since `since`.
   void OweSince(absl::Time since) { owed_since_ = std::min(owed_since_, since); }
-  // The stream is given up. `is_taking`: a frame is under way, and its time tells the link's rate.
+  // The stream is given up. `is_taking`: a frame is in flight; its time is used to estimate the
+  // link's rate.
   void OnHung(absl::Time now, bool is_taking);
 
   absl::Duration HungAfter() const;
-  // True: data flowed lately, or the server owes an answer only since `since`, which is lately.
+  // True: data flowed lately, or the answer is owed only since `since`, a short time ago.
   bool MayGoOn(absl::Time now, absl::Time since) const;
   // True: the server owes an answer for too long, since `since` or since OweSince().
   bool IsHung(absl::Time now, absl::Time since = absl::InfinitePast()) const;
   bool KeepAliveIsDue(absl::Time now) const { return now - sent_time_ > lease_ttl_ / 3; }
 
-  // When it last began, took a frame or gave an answer.
+  // The last time at which the stream began, took a frame or brought an answer.
   absl::Time flow_time() const { return flow_time_; }
   absl::Time owed_since() const { return owed_since_; }  // future: nothing is owed
   uint64_t frame_bytes() const { return frame_size_.bytes(); }

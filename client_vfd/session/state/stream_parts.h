@@ -23,12 +23,12 @@ class StreamParts {
     bool operator==(const Place&) const = default;
   };
 
-  // A stream begins: nothing of the one before counts.
+  // A stream begins: counts of the former stream are dropped.
   void Begin() { *this = StreamParts(); }
   // Which server a stream leads to: the one that is configured, or one that it has named instead.
   enum class Server { kConfigured, kElsewhere };
-  // The server has taken it with this lease. `takes`: streams may join it. Other processes know
-  // only the server that is configured.
+  // The server has taken the stream, with the lease `token`. `takes`: other streams may join it.
+  // Other processes know only the configured server.
   void OnOpened(uint64_t token, bool takes, Server server) {
     token_ = token;
     takes_ = takes && server == Server::kConfigured;
@@ -41,18 +41,18 @@ class StreamParts {
   }
   void OnVisible() { ++visible_cuts_; }
 
-  // A part of `place` failed: some of its frames may still be on their way, with the bytes of its
-  // cut.
+  // A part of `place` failed. Frames with bytes of its cut may still be in flight.
   void Spoil(const Place& place) { is_spoiled_ = is_spoiled_ || Next() == place; }
-  // The cut that comes must end with its own barrier, or the stream must: those frames might come
-  // behind newer bytes of a longer cut. The server refuses them behind the barrier.
+  // True: the next cut must end with its own barrier, or the stream must end. Otherwise frames of
+  // the failed part might arrive after newer bytes of a longer cut. Behind the barrier the server
+  // refuses them.
   bool is_spoiled() const { return is_spoiled_; }
 
-  // Of the stream's lease; 0: the server has not taken it.
+  // The token of the stream's lease; 0: the server has not taken the stream.
   uint64_t token() const { return token_; }
-  // The stream may be joined at all.
+  // True: other streams may join this one.
   bool takes() const { return takes_; }
-  // Unset: it may not, or the server may not have all cuts that were sent.
+  // Unset: streams may not join, or the server may lack some of the cuts that were sent.
   std::optional<Place> Next() const {
     if (!takes_ || visible_cuts_ != sent_cuts_) return std::nullopt;
     return Place{token_, sent_cuts_};

@@ -2,7 +2,7 @@
 //
 //   kBegins --OnStarted--> kOpen: the session before has not ended, or no stream was needed yet
 //      |                     |
-//      +-------Claim---------+--> kClaimed: it is known what the changes are the difference to
+//      +-------Claim---------+--> kClaimed: the base of the changes is known
 //
 // A program that opens, changes and closes a file in a loop must not wait for the server's syncs,
 // and must not lose its mirror to an outage that spans two opens. So a session that the program has
@@ -42,7 +42,7 @@ struct Handover {
   LocalRecord record;
   std::optional<RecordPlace> place;  // of the record
   Relation relation;
-  // Of `changes`, for the next session: kFollows where they are on their way.
+  // How the next session holds `changes`: kFollows if they are in flight already.
   MirrorBase::Heritage heritage = MirrorBase::Heritage::kFollows;
   int64_t cut_seen = 0;
   int64_t base_cut = 0;  // `changes` are what came after it; 0: they are the whole file
@@ -61,10 +61,10 @@ class Predecessor {
   virtual bool gone() const = 0;
   // Another program had the file meanwhile.
   virtual bool LostFile() = 0;
-  // If the file is not as it was closed, waits until it has ended, at most as long as a call waits.
-  // Its record then says as much as can be known.
+  // If the file is not as it was closed, waits until this session has ended, at most as long as a
+  // call waits. Then its record is final.
   virtual void AwaitEnd(const LocalFacts& facts) = 0;
-  // Unset: it has nothing to hand over, or not yet. `facts`: of the file as it was opened again.
+  // Unset: nothing to hand over, or not yet. `facts`: those of the file when it was opened again.
   virtual std::optional<Handover> HandOver(const LocalFacts& facts, Handing handing) = 0;
 };
 
@@ -91,12 +91,12 @@ class Succession {
   // Returns the phase before. In kBegins the file is as it was opened.
   Phase Claim() { return std::exchange(phase_, Phase::kClaimed); }
 
-  // Asks the predecessor, if there is one. Once the session may go on, it has none any more;
-  // `from`: what that has handed over.
+  // Asks the predecessor, if there is one. When the session may go on, the predecessor is
+  // forgotten; `from` receives the handover.
   Followed Follow(const LocalFacts& facts, Handing handing, std::optional<Handover>* from);
-  // Only where it waits_to_claim(). The program gives the file's lock back: the next opener needs a
-  // record of all changes. Where the session may go on, it is claimed now, and its predecessor's
-  // stream is waited for later.
+  // Only if waits_to_claim(). The program is about to give the file's lock back, and the next
+  // opener needs a record of all changes. If the session may go on, it is claimed now; the end of
+  // its predecessor's stream is awaited later.
   Followed FollowAtClose(const LocalFacts& facts, std::optional<Handover>* from);
 
   Phase phase() const { return phase_; }

@@ -26,7 +26,7 @@ struct Question {
   std::function<void(const ServerAnswer&)> answered;
 };
 
-// Takes each message, and says so when it is told to.
+// Takes each message. The test decides when the stream is writable again.
 class FakeStream final : public Stream {
  public:
   FakeStream(std::string target, StreamOwner* owner) : target(std::move(target)), owner(owner) {}

@@ -5,9 +5,9 @@ import re
 
 from tree import CPP
 
-# What each room or folder may include, itself aside. "room/**" stands for the room and all folders
-# below it; a name alone stands for its own files.
-# tests and bench may use every room; none uses them.
+# The rooms and folders that each one may include, besides itself. "room/**" stands for the room and
+# all folders below it; a name alone stands for its own files. tests and bench may use every room;
+# none uses them.
 ALLOWED = {
     "base": set(),
     "base/testing": {"base"},
@@ -59,7 +59,7 @@ ALLOWED = {
     "onion_store/embedded": {"onion_store/store", "onion_store", "onion_store/disk", "base"},
     # Forms of an archive: of the store only the interface.
     "archive": {"onion_store", "base"},
-    # What the server loads where its root is in CephFS.
+    # The server loads it if its root is in CephFS.
     "ceph": {"base"},
     # Which server owns a cell. The module with Ceph's libraries is a folder of its own.
     "cluster": {"base"},
@@ -105,7 +105,7 @@ ALLOWED = {
     "server": {"server/**", "archive", "ceph", "cluster", "onion_store", "onion_store/embedded", "rpc", "proto", "base"},
     # The C faces between the plugin and the modules that it loads.
     "client_vfd/api": {"base"},
-    # What a writer's session knows and decides: pure.
+    # The state and the decisions of a writer's session: pure.
     "client_vfd/session/state": {"client_vfd/api", "base"},
     "client_vfd/session": {"client_vfd/session/state", "client_vfd/api", "rpc", "proto", "base"},
     "client_vfd/plugin/host": {"client_vfd/api", "client_vfd/include", "base"},
@@ -145,9 +145,9 @@ ALLOWED = {
     "cli": {"cli/**", "sync", "rpc", "proto", "base"},
     "hdf5": {"base"},
     "h5diff": {"cli/**", "sync", "hdf5", "rpc", "proto", "base"},
-    # It loads the driver, and with it gRPC: none of its own.
+    # It loads the driver, and with it gRPC. So it must not use rpc itself.
     "h5restore": {"cli/restore", "client_vfd/include", "hdf5", "base"},
-    # What it has to mirror it mirrors as the driver's own configuration says.
+    # It mirrors edited files by the driver's own configuration.
     "h5edit": {
         "client_vfd/**", "sync", "cli/context", "cli/output", "cli/process", "hdf5", "rpc", "onion_store",
         "onion_store/embedded", "proto", "base",

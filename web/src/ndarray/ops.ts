@@ -1,4 +1,4 @@
-// What h5web uses of the package `ndarray-ops`; see ndarray.ts.
+// The part of the package `ndarray-ops` that h5web uses; see ndarray.ts.
 
 import type { View } from './ndarray';
 

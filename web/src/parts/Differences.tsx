@@ -14,7 +14,7 @@ interface Props {
   chosen: string; // '': the live file, and so its newest version
 }
 
-// What differs between the version that is shown and another one.
+// The differences between the shown version and another one.
 export function Differences({ name, versions, chosen }: Props) {
   const [other, setOther] = useState('');
   const now = chosen === '' ? (versions[0]?.version ?? '') : chosen;

@@ -16,7 +16,7 @@ interface Props {
 
 const TAG = /^(?![0-9]+$)[A-Za-z0-9._-]{1,100}$/;
 
-// What can be done with the version that is shown. What the visitor may not do is not there, and it says why.
+// The actions on the shown version. Actions without the right are left out, with the reason.
 export function VersionPanel({ name, version, about, rights, isNewest, onChanged }: Props) {
   const [tag, setTag] = useState('');
   const [comment, setComment] = useState('');

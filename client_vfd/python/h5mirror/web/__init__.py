@@ -1,4 +1,5 @@
-"""`h5mirror web`: a page that shows the files of a server, their versions, and what is in them.
+"""`h5mirror web`: a page that shows the files of a server, their versions, and their contents.
 
-docs/design/045-web.md says which process does what, and who trusts whom. The extra h5mirror[web] brings what it needs.
+docs/design/045-web.md tells the tasks of each process, and which ones trust each other.
+The extra h5mirror[web] brings the packages that it needs.
 """

@@ -1,5 +1,5 @@
-"""What `h5mirror` found in a file, as the page takes it. A process that a file has taken over may have said it: so each value has
-its type, and a length."""
+"""The findings of `h5mirror` in a file, as the page takes them. A process that a malicious file has
+taken over may have sent them, so each value is checked for its type and length."""
 
 import json
 from collections.abc import Iterable
@@ -69,7 +69,7 @@ def restore_of(said: Said) -> dict[str, Any]:
 
 
 def version_of(version: Any) -> dict[str, Any] | None:
-    """What the page shows of a version beside a finding; None: there is none."""
+    """The facts of a version that the page shows beside a finding; None: no version."""
     if not isinstance(version, dict):
         return None
     user = _text(version.get("user"))

@@ -48,7 +48,7 @@ class Web:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        # Signs in as the one who started the page; "": nobody does so.
+        # The key that signs in as the user who started the page; "": no such key.
         self.key = "" if settings.is_shared else secrets.token_urlsafe(32)
         self._sessions = Sessions()
         self.guard = Guard(settings, self._sessions, self._end)
@@ -240,7 +240,7 @@ class Web:
         for stream in self._streams.pop(identity, set()):
             stream.cancel()
 
-    # What the server tells.
+    # Requests that the server answers.
 
     async def _files(self, request: web.Request) -> web.StreamResponse:
         path = request.rel_url.raw_path
@@ -293,7 +293,7 @@ class Web:
             if not streams and self._streams.get(session.identity) is streams:
                 del self._streams[session.identity]
 
-    # What is in a file.
+    # Requests for the contents of a file.
 
     async def _contents(self, request: web.Request) -> web.StreamResponse:
         session = self.guard.session(request)
@@ -320,7 +320,7 @@ class Web:
             response.headers["Content-Disposition"] = f'attachment; filename="data.{kind}"'
         return response
 
-    # What the program `h5mirror` finds and changes.
+    # Requests that the program `h5mirror` answers: findings and changes.
 
     async def _found(self, request: web.Request) -> web.StreamResponse:
         """Ends with its session, and with the process that looks."""
@@ -375,7 +375,7 @@ def _get(path: str, handler: Handler) -> web.RouteDef:
 
 
 def _begun(answer: aiohttp.ClientResponse, target: str, *, is_bytes: bool, is_endless: bool) -> web.StreamResponse:
-    """What begins as the server's answer does."""
+    """An answer with the status and the headers of the server's answer."""
     response = web.StreamResponse(status=answer.status)
     for name in _OF_BYTES if is_bytes else _OF_JSON:
         if name in answer.headers:

@@ -1,4 +1,5 @@
-"""What the processes beside the web process have of its surroundings: variables, and files that they may read."""
+"""The surroundings of the processes beside the web process: variables, and files that they may
+read."""
 
 import os
 import pwd
@@ -20,7 +21,8 @@ _LISTED_MAX_S = 10.0
 
 
 def user() -> dict[str, str]:
-    """Of the one who runs the page, for a program that the fence keeps from the user database."""
+    """Variables that name the user who runs the page, for a program that the fence keeps from the
+    user database."""
     try:
         return {"LOGNAME": pwd.getpwuid(os.geteuid()).pw_name}
     except KeyError:
@@ -35,7 +37,8 @@ def environment() -> dict[str, str]:
 
 
 def readable(settings: Settings) -> list[str]:
-    """What a worker may read beside Python and the system: the driver, its libraries, certificates."""
+    """The files that a worker may read beside Python and the system: the driver, its libraries,
+    certificates."""
     places = [_PACKAGES, *_CONFIGURATION]
     directory = plugin_directory()
     if directory is not None:
@@ -62,7 +65,8 @@ def check_hidden(settings: Settings, secrets: dict[str, str]) -> None:
 
 
 def readable_for_tools() -> list[str]:
-    """What the program `h5mirror` and its helpers need besides. FileNotFoundError: there is no such program."""
+    """The files that the program `h5mirror` and its helpers need besides. FileNotFoundError: there
+    is no such program."""
     main = program().resolve()
     told = os.environ.get("H5MIRROR_LIBEXEC_DIR")
     helpers = Path(told) if told else main.parent.parent / "libexec" / "h5mirror"

@@ -142,7 +142,7 @@ class Changes:
                 "restore": restored}
 
     async def _newest(self, session: Session, name: str) -> str:
-        """The newest version's number. Refused: there is no such file, or it has none."""
+        """The newest version's number. Refused: there is no such file, or it has no version."""
         said = await self._tools.ask(session, Call("show", (f"{name}@latest",)))
         return _number_of(said.document)
 
@@ -157,7 +157,7 @@ class Changes:
 
 
 class _Wanted:
-    """What a request asks for. All raise Refused where it says that wrongly."""
+    """The wishes of a request. All methods raise Refused if the request is malformed."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self._given = given

@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--oidc-id-token", action="store_true", help="the server takes the ID token, not the access token")
     parser.add_argument("--oidc-ca", metavar="FILE", help="PEM of the CA of the issuer (those of the system)")
     parser.add_argument("--proxy-user-header", metavar="NAME", help="header in which a reverse proxy names the user it signed in")
-    parser.add_argument("--proxy-secret", metavar="@FILE", help="what the proxy sends in X-Proxy-Secret, to show it is the proxy")
+    parser.add_argument("--proxy-secret", metavar="@FILE", help="with the secret that the proxy sends in X-Proxy-Secret")
     parser.add_argument("--proxy-tokens", metavar="DIRECTORY", help="with the token of each user in a file of the user's name")
     parser.add_argument("--proxy-sign-out", metavar="URL", help="where a browser ends its sign-in at the proxy, or a path (none)")
     return parser

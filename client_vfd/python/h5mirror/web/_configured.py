@@ -9,8 +9,9 @@ _DEFAULT = "127.0.0.1:7447"
 
 
 def configured_server() -> str:
-    """Of H5MIRROR_SERVER, else of the user's client.toml, else of the system's: the first of a list. ValueError, OSError: a
-    client.toml is none, or cannot be read; or no server is named, but a history beside each file."""
+    """Of H5MIRROR_SERVER, else of the user's client.toml, else of the system's: the first of a
+    list. ValueError, OSError: a client.toml does not parse, or cannot be read; or no server is
+    named, but a history beside each file."""
     server, origin = _found()
     if server == "embedded":
         raise ValueError(f"{origin} is `embedded`, which is no server: give one with --server HOST[:PORT]")

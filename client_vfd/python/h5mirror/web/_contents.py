@@ -1,4 +1,5 @@
-"""What h5web asks of a file, answered by h5grove from files that stay open. Runs in a worker."""
+"""Answers h5web's requests about a file, by h5grove, from files that stay open. Runs in a
+worker."""
 
 import errno
 import itertools
@@ -132,7 +133,8 @@ class Contents:
         content = self._dataset(file, query)
         kind = _FORMATS.get(query.one("format") or "json")
         if kind is None:
-            raise Refused(422, f"format {query.one('format')!r} is none of {', '.join(_FORMATS)}")
+            known = ", ".join(_FORMATS)
+            raise Refused(422, f"format {query.one('format')!r} is not one of {known}")
         is_flat = (query.one("flatten") or "false").lower() != "false"
         data = content.data(query.one("selection"), is_flat, query.one("dtype") or "origin")
         return _bounded(h5grove.encoders.encode(data, kind).content, kind)
@@ -169,7 +171,7 @@ class Contents:
         resolution = {"true": LinkResolution.ALL, "all": LinkResolution.ALL, "false": LinkResolution.NONE,
                       "none": LinkResolution.NONE, "only_valid": LinkResolution.ONLY_VALID}.get(links)
         if resolution is None:
-            raise Refused(422, f"resolve_links {links!r} is none of all, none and only_valid")
+            raise Refused(422, f"resolve_links {links!r} is not one of all, none and only_valid")
         return h5grove.content.create_content(file, query.one("path") or "/", resolution)
 
     def _readable(self, file: h5py.File, query: "_Query") -> h5py.Dataset:

@@ -1,9 +1,10 @@
-"""What a worker takes from itself before it reads a stranger's file: most of the file system and of the network, and memory
-without end.
+"""The rights that a worker gives up before it reads a stranger's file.
+
+It gives up most of the file system and of the network, and memory without end.
 
 Landlock also keeps it from the memory of the web process, and of other workers.
 
-As a program it puts another one behind the fence, for which it needs nothing but Python's own library:
+Run as a program, this puts another program behind the fence. It needs only Python's own library:
 
     _fence.py PARENT PORTS always|if-possible SPOOL READABLE... -- PROGRAM ARGUMENT...
 
@@ -75,7 +76,7 @@ def is_there() -> bool:
 
 
 def always_readable() -> tuple[str, ...]:
-    """What a process of this Python may read behind any fence."""
+    """The files that a process of this Python may read behind any fence."""
     return *_SYSTEM, *_of_python()
 
 
@@ -88,8 +89,8 @@ def close(readable: Iterable[str], ports: Iterable[int], spool: str = "") -> boo
     """From here on this process opens no file but those below `readable` and what Python and the name service need, and
     connects to no TCP port but `ports`. It makes and changes files below `spool` alone.
 
-    What is open stays open. Returns whether it is so: not where the kernel has no Landlock, nor where there is a second thread,
-    which would keep what it can.
+    What is open stays open. False: the fence is not closed, because the kernel has no Landlock, or
+    because a second thread would keep its rights.
     """
     if len(os.listdir("/proc/self/task")) != 1:
         return False

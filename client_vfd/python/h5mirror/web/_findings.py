@@ -1,4 +1,5 @@
-"""What `h5mirror` is asked to find: how versions differ, when an object changed, and what the visitor may do."""
+"""Asks `h5mirror` for findings: how versions differ, when an object changed, and the visitor's
+rights."""
 
 import asyncio
 import re
@@ -44,9 +45,9 @@ class Findings:
         return _answers.blame_of(await self._tools.ask(session, call))
 
     async def rights(self, session: Session, file: str) -> dict[str, Any]:
-        """Those that the visitor has to a file; to "" those at most, of which a table may allow less for one file. With a server
-        or a program that tells none of one file, those at most are told for it too. Beside them the local file that this page
-        does not write."""
+        """The visitor's rights to a file. For "": the most that the visitor may have; a table may
+        allow less for one file. A server or program too old to tell the rights to one file gives
+        these for it too. Also names the local file that this page does not write."""
         status = await self._status(session, checked_name(file)) if file else {}
         told = status.get("rights")
         if not isinstance(told, list):

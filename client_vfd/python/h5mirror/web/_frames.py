@@ -1,4 +1,4 @@
-"""What the web process and a worker say to each other: frames of a JSON text and bytes.
+"""The messages between the web process and a worker: frames of a JSON text and bytes.
 
     u32 length of the JSON, u64 length of the bytes, JSON, bytes; both lengths big-endian
 

@@ -1,4 +1,4 @@
-"""What a request must be before anything looks at it, and the headers of every answer."""
+"""Checks each request before anything else looks at it, and sets the headers of every answer."""
 
 import traceback
 from collections.abc import Awaitable, Callable
@@ -47,8 +47,8 @@ def has_left(request: web.Request) -> bool:
 
 
 def _cut_off(request: web.Request) -> web.Response:
-    """Ends an answer where it is: a visitor who is still there sees that it is not whole. The response reaches nobody; aiohttp
-    would write a raised error into its log."""
+    """Cuts an answer off, so that a visitor sees that it is not whole. The response
+    reaches nobody; aiohttp would write a raised error into its log."""
     if request.transport is not None:
         request.transport.abort()
     return error(503, "the connection has ended")
@@ -62,7 +62,7 @@ def _failed(failed: Exception) -> web.Response:
 
 
 class Guard:
-    """Who asks, and whether a page of ours does."""
+    """Finds the visitor of a request, and checks that it comes from our own page."""
 
     def __init__(self, settings: Settings, sessions: Sessions,
                  end: Callable[[Session], Awaitable[None]] | None = None) -> None:
@@ -102,7 +102,8 @@ class Guard:
         return session if session is not None and session.user == self.user(request) else None
 
     def user(self, request: web.Request) -> str:
-        """Whom the reverse proxy names; "": the page has none that does. Refused."""
+        """The user that the reverse proxy names; "": no proxy names users for this page. Raises
+        Refused."""
         proxy = self._settings.proxy
         return "" if proxy is None else named_user(proxy, request.headers)
 

@@ -77,7 +77,7 @@ class Logins:
         return f"{'https' if self._settings.is_https else 'http'}://{request.headers['Host']}{path}"
 
     async def finish(self, request: web.Request) -> tuple[Grant, str]:
-        """What the issuer gave, and the page that was wanted. Refused."""
+        """The issuer's grant, and the page that was wanted. Raises Refused."""
         if self._oidc is None:
             raise Refused(404, _NONE)
         from ._oidc import IssuerAway, LoginRefused
@@ -90,7 +90,8 @@ class Logins:
             raise Refused(503, str(away)) from None
 
     async def renew(self) -> None:
-        """Tokens of which half of the time is over. What cannot be renewed ends with its token."""
+        """Renews tokens when half of their time is over. A session that cannot be renewed ends with
+        its token."""
         if self._oidc is None:
             return
         turns = asyncio.Semaphore(_RENEWALS_MAX)
@@ -118,7 +119,7 @@ async def _renew(oidc: "Oidc", session: Session) -> None:
 
 
 async def _object(request: web.Request) -> dict[str, Any]:
-    """The body; an empty one if it is none."""
+    """The body's JSON object; an empty one if the body is no object."""
     try:
         given = await request.json()
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Logins at the site's issuer: OpenID Connect's authorization code flow, with PKCE (RFC 7636), a state and a nonce.
 
-The browser gets the issuer's URL, and brings a code and the state back. What turns a code into tokens, and the tokens, stay in the
-web process.
+The browser gets the issuer's URL, and brings a code and the state back. The secrets that turn a
+code into tokens, and the tokens, stay in the web process.
 """
 
 import base64
@@ -30,7 +30,7 @@ _CALL_S = 10.0
 _ANSWER_MAX = 256 << 10
 _WORDS_MAX = 300
 _CLOCKS_DIFFER_S = 60
-# No alg "none", and none of a secret that both sides know.
+# Neither alg "none" nor algorithms with a shared secret.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 _KEY_TYPES = ("RSA", "EC", "OKP")
 
@@ -45,7 +45,7 @@ class IssuerAway(Exception):
 
 @dataclass(frozen=True)
 class _Login:
-    """One that has begun, and has not come back."""
+    """A login that has begun, and whose browser has not come back yet."""
 
     state: str = field(repr=False)
     nonce: str = field(repr=False)
@@ -59,7 +59,7 @@ class _Login:
 
 @dataclass(frozen=True)
 class _Known:
-    """What the issuer says of itself."""
+    """The issuer's own description (OpenID Connect Discovery)."""
 
     authorization: str
     token: str
@@ -91,7 +91,7 @@ class Oidc:
         await self._client.close()
 
     async def start(self, redirect: str, to: str) -> tuple[str, str]:
-        """What the browser's cookie is to be, and the URL where it logs in. IssuerAway."""
+        """The value for the browser's cookie, and the URL where it logs in. Raises IssuerAway."""
         known = await self._about()
         now = time.monotonic()
         while self._logins and (len(self._logins) >= _LOGINS_MAX or next(iter(self._logins.values())).ends <= now):
@@ -176,7 +176,7 @@ class Oidc:
 
     def _takes_basic(self, found: dict[str, Any]) -> bool:
         """IssuerAway: it takes no secret, and the page has one."""
-        # What an issuer takes that does not say so (OpenID Connect Discovery, 3).
+        # The default if an issuer names none (OpenID Connect Discovery, 3).
         ways = found.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
         ways = ways if isinstance(ways, list) else []
         if self._issuer.client_secret is None or "client_secret_basic" in ways:

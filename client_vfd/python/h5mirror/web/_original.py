@@ -11,8 +11,9 @@ _REMOTE = "(mode=remote"
 
 
 def original_of(status: dict[str, Any]) -> dict[str, str] | None:
-    """The local file, which a tool of this page may not write, with the host that has it; None: there is none (any more), so
-    objects come back on the server. `status` is the document of `h5mirror status FILE`. It may wait for a disk."""
+    """The local file, which a tool of this page may not write, with the host that has it; None: no
+    local file (any more), so objects come back on the server. `status` is the document of `h5mirror
+    status FILE`. It may wait for a disk."""
     origin = status.get("origin")
     if not isinstance(origin, dict):
         return None

@@ -1,4 +1,4 @@
-"""What is not done for a visitor, and why."""
+"""A refusal for a visitor, with its reason."""
 
 import errno
 

@@ -1,4 +1,5 @@
-"""Who is signed in: sessions in the memory of the web process, each with the token that its calls carry."""
+"""The signed-in users: sessions in the memory of the web process, each with the token that its
+calls carry."""
 
 import hmac
 import math
@@ -12,7 +13,7 @@ _SESSIONS_MAX = 1000
 
 @dataclass(frozen=True)
 class Grant:
-    """What an issuer gave for one login."""
+    """The tokens that an issuer gave for one login."""
 
     token: str = field(repr=False)
     refresh: str | None = field(repr=False)
@@ -29,7 +30,8 @@ class Session:
     """One sign-in."""
 
     token: str | None = field(repr=False)
-    """What the server gets; None: nothing, and the one who started the page is meant."""
+    """The token for the server; None: calls carry none, and act for the user who started the
+    page."""
     reads: str | None = field(repr=False)
     """The same for processes that read HDF5 and change nothing: it may have fewer rights."""
     csrf: str = field(repr=False)
@@ -73,7 +75,7 @@ class Sessions:
         return session if session is not None and session.is_live(time.monotonic()) else None
 
     def of_user(self, user: str) -> Session | None:
-        """The one of a user that the proxy names, who has one at most."""
+        """The session of a user that the proxy names. Such a user has at most one."""
         now = time.monotonic()
         return next((each for each in self._sessions.values() if each.user == user and each.is_live(now)), None)
 

@@ -1,4 +1,4 @@
-"""What `h5mirror web` was told."""
+"""The settings of `h5mirror web`."""
 
 import ipaddress
 import os
@@ -61,7 +61,7 @@ class Proxy:
     user_header: str
     """With the visitor's name in every request."""
     secret: str = field(repr=False)
-    """What PROOF_HEADER of every request has."""
+    """The value of PROOF_HEADER in every request."""
     tokens: str
     """The directory with the token of each user, in a file of the user's name."""
     sign_out: str = ""
@@ -94,14 +94,14 @@ class Settings:
     """Where lists, states and bytes come from: the URL of the server's http_listen; of a cluster several, likewise."""
     ca: str | None = None
     token: str | None = field(default=None, repr=False)
-    """Of the one who started the page, not "@FILE"."""
+    """The token of the user who started the page itself, not "@FILE"."""
     read_token: str | None = field(default=None, repr=False)
     """In its place for processes that read HDF5."""
     listen: str = "127.0.0.1"
     port: int = 0
     """0: any."""
     host_names: tuple[str, ...] = ()
-    """What Host may be, beside names of loopback."""
+    """The names that Host may have, beside those of loopback."""
     is_shared: bool = False
     """Every visitor has a token; there is no key."""
     is_https: bool = False
@@ -168,7 +168,7 @@ class Settings:
 
     @property
     def server_ports(self) -> tuple[int, ...]:
-        """Of `servers`; none of a Unix socket."""
+        """The ports of `servers`; a Unix socket has none."""
         ports = (urlsplit(f"//{each}").port or _PORT for each in self.servers if not each.startswith("unix:"))
         return tuple(dict.fromkeys(ports))
 
@@ -178,7 +178,8 @@ class Settings:
 
 
 def is_token(text: str) -> bool:
-    """Whether it can stand in a header. "@FILE" is none: drivers and programs would read that file."""
+    """True: the text can stand in a header. "@FILE" cannot: drivers and programs would read that
+    file."""
     return (0 < len(text) <= TOKEN_MAX and text.isascii() and all("!" <= each <= "~" for each in text)
             and not text.startswith("@"))
 
@@ -210,7 +211,7 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(header: str) -> str:
-    """The name in a Host header, in lower case and without the port; "": it has none."""
+    """The name in a Host header, in lower case and without the port; "": no name."""
     try:
         return urlsplit(f"//{header}").hostname or ""
     except ValueError:

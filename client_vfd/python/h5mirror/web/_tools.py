@@ -36,7 +36,7 @@ _STATUSES = {2: 400, 3: 404, 4: 503, 5: 409, 8: 403}
 
 @dataclass(frozen=True)
 class Call:
-    """What is asked of the program."""
+    """One call of the program."""
 
     verb: str
     arguments: tuple[str, ...]
@@ -181,7 +181,7 @@ async def _fill(stream: asyncio.StreamReader, into: bytearray) -> bool:
 
 
 async def _drain(stream: asyncio.StreamReader, into: bytearray) -> None:
-    """To its end: who writes must not wait."""
+    """Reads to the end, so that the writer never waits."""
     while part := await stream.read(_PART):
         into += part[:max(0, _ERR_MAX - len(into))]
 

@@ -18,7 +18,8 @@ _SILENT_S = 30.0
 # A server sends on once. More come while a cell changes its server.
 _REDIRECTS_MAX = 4
 _REDIRECT = 307
-# Of a server that does not know who has the file, or has no way to it. Another one may.
+# The status of a server that does not know which server has the file, or cannot reach it. Another
+# server may.
 _NOT_NOW = 503
 # Of a visitor's headers, those that go on to the server.
 _PASSED_ON = ("Range", "If-Match", "If-None-Match", "If-Range", "Last-Event-ID")
@@ -85,8 +86,9 @@ class Upstream:
 
     async def _followed(self, base: URL, path: str, query: str, headers: dict[str, str],
                         failed: set[URL]) -> aiohttp.ClientResponse:
-        """What a server of the list answers, or the one to which it sends. Unreachable: also where a token would go in plain text to
-        another machine. A server that does not answer is in `failed` then, and not asked again."""
+        """The answer of a server of the list, or of the server to which it redirects. Raises
+        Unreachable, also if a token would go in plain text to another machine. A server that does
+        not answer is in `failed` then, and not asked again."""
         if "Authorization" in headers and not is_safe_url(str(base)):
             raise Unreachable(f"{base.origin()}: a token goes there only by https; start `h5mirror web` with --http https://HOST:PORT")
         url = URL.build(scheme=base.scheme, authority=base.raw_authority, path=path, query_string=query, encoded=True)
@@ -106,7 +108,8 @@ class Upstream:
         raise Unreachable(f"{base.origin()}: the servers of the cluster send each other's callers in a circle; try again")
 
     async def status_of(self, token: str | None) -> tuple[int, str]:
-        """What the server thinks of a token: the status of a list, and what it says. Unreachable."""
+        """The server's opinion of a token: the status of a list, and its message. Raises
+        Unreachable."""
         async with self.get(token, "/v1/files", "page_size=1") as response:
             if response.status == 200:
                 return 200, ""
@@ -122,7 +125,8 @@ def _unreachable(server: str, error: Exception) -> Unreachable:
 
 
 def _next(asked: URL, named: str, *, has_token: bool) -> URL:
-    """Where a redirect leads. Unreachable: a token must not go there, or it is none of a server of a cluster."""
+    """Where a redirect leads. Raises Unreachable: a token must not go there, or no server of a
+    cluster redirects like this."""
     try:
         to = URL(named, encoded=True)
         is_ours = to.is_absolute() and to.scheme == asked.scheme and to.raw_path == asked.raw_path and not to.raw_user

@@ -1,6 +1,7 @@
 """A worker: `python -m h5mirror.web._worker DESCRIPTOR PARENT PORTS READABLE...`, a process that reads HDF5 files for one session.
 
-It gets frames by a socket: first who it is for, then a request at a time. Nothing else of the web process comes in.
+It gets frames by a socket: first its session's user, then one request at a time. Nothing else of
+the web process comes in.
 """
 
 import os

@@ -26,7 +26,7 @@ _BUFFER = 1 << 20
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker said, or what is said in its place."""
+    """A worker's answer, or the error in its place."""
 
     status: int
     kind: str = "json"
@@ -48,11 +48,12 @@ class MixedUp(WorkerLost):
 
 
 class NotStarted(Exception):
-    """What it said itself is in the log of the web process."""
+    """The worker's own message is in the log of the web process."""
 
 
 def answer_to(asked: dict[str, Any], badge: str, said: dict[str, Any], body: bytes) -> Answer:
-    """What a worker said, if it says that to this request, and of the bytes that were asked for. WorkerLost, MixedUp."""
+    """A worker's answer, if it is for this request and for the requested bytes. Raises WorkerLost,
+    MixedUp."""
     numbers = [said.get(key, 0) for key in ("status", "opened_version", "opened_cut", "left_out")]
     status, version, cut, left_out = numbers
     if not all(type(each) is int for each in numbers) or not 200 <= status <= 599:
