@@ -8,9 +8,9 @@
 namespace h5mirror::store {
 namespace {
 
-class FullDiskTest : public testing::Test {
+class FullDiskReadersTest : public testing::Test {
  protected:
-  FullDiskTest() {
+  FullDiskReadersTest() {
     SetTimeOf(env_);
     store_ = OpenByHand(env_);
     file_ = *store_->OpenOrCreateFile("x.h5", 0);
@@ -47,7 +47,7 @@ class FullDiskTest : public testing::Test {
   std::shared_ptr<File> file_;
 };
 
-TEST_F(FullDiskTest, ACommitWithoutRoomIsToldAndStopsNoReader) {
+TEST_F(FullDiskReadersTest, ACommitWithoutRoomIsToldAndStopsNoReader) {
   const auto reader = *file_->OpenVersion(1);
   Writer writer(file_, SessionStart::kContinue, "bytes");
   ASSERT_TRUE(writer.Write(0, "other").ok());
@@ -70,7 +70,7 @@ TEST_F(FullDiskTest, ACommitWithoutRoomIsToldAndStopsNoReader) {
   EXPECT_TRUE(writer.End().ok());
 }
 
-TEST_F(FullDiskTest, AfterACrashOldVersionsAreReadAndWritersWait) {
+TEST_F(FullDiskReadersTest, AfterACrashOldVersionsAreReadAndWritersWait) {
   Writer writer(file_, SessionStart::kContinue, "bytes");
   ASSERT_TRUE(writer.Write(0, "other").ok());
   ASSERT_TRUE(writer.Cut(BarrierKind::kCommit).ok());
@@ -108,7 +108,7 @@ TEST_F(FullDiskTest, AfterACrashOldVersionsAreReadAndWritersWait) {
 
 // A sync that failed may have left the log of the index in memory only. Where the disk is too full
 // to empty that, an open tells of no version that a power loss can take.
-TEST_F(FullDiskTest, WhatAnOpenTellsOfOutlivesThePower) {
+TEST_F(FullDiskReadersTest, WhatAnOpenTellsOfOutlivesThePower) {
   int seen_count = 0;
   for (uint64_t call = 0;; ++call) {
     FaultEnv env;
