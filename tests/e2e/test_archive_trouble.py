@@ -2,6 +2,8 @@
 archived once it is well again."""
 
 import contextlib
+
+import pytest
 import time
 
 from harness import paths
