@@ -1,9 +1,18 @@
 #include "archive/archive_line.h"
 
+#include <utility>
+
 #include "absl/time/clock.h"
+#include "base/steady_time.h"
 #include "base/strings.h"
 
 namespace h5mirror::archive {
+namespace {
+
+// Before all parts, whose names have a '/' in them.
+constexpr char kWholeCluster[] = "cluster";
+
+}  // namespace
 
 void ArchiveLine::Join(std::atomic<bool>* flag) {
   const absl::MutexLock lock(&mutex_);
@@ -36,6 +45,29 @@ void ArchiveLine::SetFault(const std::string& part, const absl::Status& why) {
 void ArchiveLine::ClearFault(const std::string& part) {
   const absl::MutexLock lock(&mutex_);
   faults_.erase(part);
+}
+
+void ArchiveLine::SetCluster(std::shared_ptr<ClusterMark> mark) {
+  const absl::MutexLock lock(&mutex_);
+  cluster_ = std::move(mark);
+}
+
+std::shared_ptr<ClusterMark> ArchiveLine::cluster() {
+  const absl::MutexLock lock(&mutex_);
+  return cluster_;
+}
+
+bool ArchiveLine::MustCheckCluster(absl::Duration every) {
+  const absl::MutexLock lock(&mutex_);
+  return SteadyNow() - cluster_checked_ >= every;
+}
+
+void ArchiveLine::NoteCluster(const absl::Status& checked) {
+  if (absl::IsFailedPrecondition(checked)) return SetFault(kWholeCluster, checked);
+  if (!checked.ok()) return;
+  ClearFault(kWholeCluster);
+  const absl::MutexLock lock(&mutex_);
+  cluster_checked_ = SteadyNow();
 }
 
 ArchiveStanding ArchiveLine::Standing() {

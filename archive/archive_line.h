@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -13,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "archive/call_watch.h"
+#include "archive/cluster_mark.h"
 #include "archive/pace.h"
 
 namespace h5mirror::archive {
@@ -44,6 +46,16 @@ class ArchiveLine {
   void SetFault(const std::string& part, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void ClearFault(const std::string& part) ABSL_LOCKS_EXCLUDED(mutex_);
 
+  // ---- Whose the archive of a cluster is ----
+
+  void SetCluster(std::shared_ptr<ClusterMark> mark) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Null: it is no archive of a cluster.
+  std::shared_ptr<ClusterMark> cluster() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether the last check that said OK is `every` ago.
+  bool MustCheckCluster(absl::Duration every) ABSL_LOCKS_EXCLUDED(mutex_);
+  // kFailedPrecondition: a fault of all parts.
+  void NoteCluster(const absl::Status& checked) ABSL_LOCKS_EXCLUDED(mutex_);
+
   // The watch's; where no calls fail, the first part with a fault.
   ArchiveStanding Standing() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether calls of all parts fail.
@@ -61,6 +73,8 @@ class ArchiveLine {
   absl::Mutex mutex_;
   std::set<std::atomic<bool>*> flags_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Fault> faults_ ABSL_GUARDED_BY(mutex_);  // by part
+  std::shared_ptr<ClusterMark> cluster_ ABSL_GUARDED_BY(mutex_);
+  absl::Time cluster_checked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // steady
 };
 
 }  // namespace h5mirror::archive

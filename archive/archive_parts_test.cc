@@ -192,6 +192,52 @@ TEST_F(ArchivePartsTest, ARootBesideTheCellsIsAFaultUntilItIsGone) {
   EXPECT_THAT(all_->Standing().error, IsEmpty());
 }
 
+// Their cells have other names, so that no part tells.
+TEST_F(ArchivePartsTest, AnotherClusterGetsNoPart) {
+  ClusterMemory mine, others;
+  const auto set_cluster = [](RootArchive& all, const char* name, ClusterMemory* memory) {
+    all.SetCluster({.cluster = name,
+                    .memory_place = "p/archive",
+                    .remembered = [memory] { return *memory; },
+                    .remember =
+                        [memory](const ClusterMemory&, const ClusterMemory& after) {
+                          *memory = after;
+                          return absl::OkStatus();
+                        }});
+  };
+  set_cluster(*all_, "the lab's", &mine);
+  const auto one = Serve("cells/one", &kept_["one"]);
+  ASSERT_TRUE(PutText(*one, "files/a", "text").ok());
+  EXPECT_TRUE(mine.is_claimed);
+  // Of a release that did not know of it the other cluster has a part here already.
+  std::string kept;
+  ASSERT_TRUE(PutText(*Serve("cells/two", &kept), "files/a", "text").ok());
+
+  const auto all_others = OpenAll();
+  set_cluster(*all_others, "somebody's", &others);
+  const RootArchive::BackgroundWork claims;
+  std::string fresh;
+  for (const auto& [part, part_kept] :
+       {std::pair("cells/two", &kept), std::pair("cells/three", &fresh)}) {
+    const auto opened = OpenPart(*all_others, part, part_kept);
+    opened->SetGuard([] { return absl::OkStatus(); });
+    const absl::Status refused = PutText(*opened, "files/b", "text");
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("the lab's"));
+    EXPECT_THAT(std::string(refused.message()), HasSubstr("somebody's"));
+    EXPECT_EQ(GetText(*opened, "files/a").ok(), part_kept == &kept) << "its versions read";
+  }
+  EXPECT_THAT(fresh, IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/arc/cells/three"));
+  EXPECT_THAT(all_others->Standing().error, HasSubstr("another cluster"));
+  EXPECT_FALSE(all_others->IsAway());
+  EXPECT_TRUE(PutText(*one, "files/c", "text").ok());
+  std::filesystem::remove(directory_ + "/arc/cluster");
+  others = {};
+  all_others->NoteCluster(kTestTimeout);
+  EXPECT_THAT(all_others->Standing().error, IsEmpty());
+}
+
 TEST_F(ArchivePartsTest, AllPartsAreAwayTogether) {
   const auto one = Serve("cells/one", &kept_["one"]);
   const auto two = Serve("cells/two", &kept_["two"]);

@@ -86,6 +86,7 @@ absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::OpenPart(Settings sett
   std::unique_ptr<RootArchive> archive(new RootArchive(env_, std::move(settings), url_, line_));
   if (service_ != nullptr) {
     archive->service_ = service_->Below(archive->settings_.part, &archive->stopped_);
+    archive->top_ = service_->Below("", &archive->stopped_);
   }
   return archive;
 }
@@ -152,14 +153,16 @@ absl::Status RootArchive::Named(const absl::Status& status) const {
   return absl::Status(status.code(), StrCat(Describe(), ": ", ToStd(status.message())));
 }
 
-absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenDirectory() {
+absl::StatusOr<std::unique_ptr<EnvTree>> RootArchive::OpenTree() {
   auto tree = env_.OpenTree(url_.directory);
-  if (absl::IsNotFound(tree.status())) {
-    return absl::UnavailableError(
-        StrCat("the archive ", url_.directory, " is not there: is its disk mounted?"));
-  }
-  H5M_RETURN_IF_ERROR(tree.status());
-  return std::make_shared<DirectoryStore>(*std::move(tree), settings_.part, Describe());
+  if (!absl::IsNotFound(tree.status())) return tree;
+  return absl::UnavailableError(
+      StrCat("the archive ", url_.directory, " is not there: is its disk mounted?"));
+}
+
+absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenDirectory() {
+  H5M_ASSIGN_OR_RETURN(auto tree, OpenTree());
+  return std::make_shared<DirectoryStore>(std::move(tree), settings_.part, Describe());
 }
 
 absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenNow(absl::Duration timeout,
@@ -243,6 +246,8 @@ absl::Status RootArchive::Claim(store::ObjectStore& opened, const std::string& o
   std::string id = owner.empty() ? HexOf(RandomBytes16()) : IdOf(owner);
   if (absl::IsNotFound(found.status())) {
     if (settings_.part.empty()) H5M_RETURN_IF_ERROR(CheckHasNoParts(opened, timeout));
+    bool is_other_clusters = false;
+    H5M_RETURN_IF_ERROR(CheckCluster(ClusterMark::Asker::kNewPart, timeout, &is_other_clusters));
     H5M_RETURN_IF_ERROR(Keep(StrCat(id, kClaiming)));
     H5M_RETURN_IF_ERROR(MayChange());
     OwnerSource source(id);
@@ -274,6 +279,34 @@ void RootArchive::NoteTopOwner(bool is_there) {
   } else if (has_fault_.exchange(false)) {
     line_->ClearFault("");
   }
+}
+
+void RootArchive::SetCluster(ClusterMark::Settings settings) {
+  line_->SetCluster(std::make_shared<ClusterMark>(std::move(settings)));
+}
+
+absl::Status RootArchive::CheckCluster(ClusterMark::Asker asker, absl::Duration timeout,
+                                       bool* is_anothers) {
+  const std::shared_ptr<ClusterMark> mark = line_->cluster();
+  if (mark == nullptr) return absl::OkStatus();
+  std::shared_ptr<store::ObjectStore> top = settings_.part.empty() ? service_ : top_;
+  if (top == nullptr) {
+    H5M_ASSIGN_OR_RETURN(auto tree, OpenTree());
+    top = std::make_shared<DirectoryStore>(std::move(tree), "", url_.directory);
+  } else if (!line_->MustCheckCluster(kOwnerCheckEvery)) {
+    return absl::OkStatus();
+  }
+  const absl::Status checked = mark->Check(*top, asker, timeout);
+  *is_anothers = absl::IsFailedPrecondition(checked);
+  line_->NoteCluster(checked);
+  return checked;
+}
+
+void RootArchive::NoteCluster(absl::Duration timeout) {
+  if (line_->cluster() == nullptr) return;
+  Run(Kind::kReach, timeout, [](store::ObjectStore&, CallWatch::Ticket) {
+    return absl::OkStatus();
+  }).IgnoreError();
 }
 
 absl::Status RootArchive::Keep(const std::string& text) {
@@ -314,12 +347,19 @@ absl::Status RootArchive::Run(Kind kind, absl::Duration timeout, Work work) {
   const auto call = watch.Begin(kind, !BackgroundWork::is_on(), timeout);
   if (!call.ok()) return Named(call.status());
   bool is_anothers = false;
+  bool is_other_clusters = false;
   const auto opened = OpenNow(timeout, &is_anothers);
-  absl::Status status = opened.ok() ? work(**opened, *call) : opened.status();
+  absl::Status status = opened.status();
+  if (status.ok() && (kind == Kind::kChange || kind == Kind::kReach)) {
+    const auto asker =
+        settings_.part.empty() ? ClusterMark::Asker::kServer : ClusterMark::Asker::kOwnPart;
+    status = CheckCluster(asker, timeout, &is_other_clusters);
+  }
+  if (status.ok()) status = work(**opened, *call);
   if (absl::IsCancelled(status)) status = BrokenOff();
   if (stopped_ && !status.ok()) {
     watch.BreakOff(*call);
-  } else if (IsFault(is_anothers, status)) {
+  } else if (is_other_clusters || IsFault(is_anothers, status)) {
     watch.End(*call, true, absl::OkStatus());
   } else {
     watch.End(*call, opened.ok(), status);

@@ -18,6 +18,7 @@
 #include "archive/archive_line.h"
 #include "archive/archive_url.h"
 #include "archive/call_watch.h"
+#include "archive/cluster_mark.h"
 #include "base/env.h"
 #include "onion_store/object_store.h"
 
@@ -119,6 +120,13 @@ class RootArchive final : public store::ObjectStore {
   // Of the archive of a cluster: whether a root that is no cell owns all of it. That is a fault,
   // until it is not so.
   void NoteTopOwner(bool is_there);
+  // Makes this the archive of a cluster, whose parts are its cells'. From then on nothing is put or
+  // deleted in any part before the archive is known to be that cluster's. Before the first part is
+  // opened. What `settings` refers to must outlive all calls.
+  void SetCluster(ClusterMark::Settings settings);
+  // Looks whose it is, where nothing is to be put. That it is another cluster's is a fault, until
+  // it is not so.
+  void NoteCluster(absl::Duration timeout);
   // As CallWatch::ForgetChanges().
   void ForgetChanges() { line_->watch().ForgetChanges(); }
 
@@ -147,9 +155,12 @@ class RootArchive final : public store::ObjectStore {
   absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenNow(absl::Duration timeout,
                                                               bool* is_anothers);
   absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenDirectory();
+  absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree();
   // What is wrong with one part says nothing of the others.
   bool IsFault(bool is_anothers, const absl::Status& status);
   absl::Status MayChange() ABSL_LOCKS_EXCLUDED(mutex_);
+  // OK: it is no archive of a cluster, or of the one that it should be. `is_anothers`: see above.
+  absl::Status CheckCluster(ClusterMark::Asker asker, absl::Duration timeout, bool* is_anothers);
   absl::Status CheckOwner(store::ObjectStore& opened, absl::Duration timeout, bool* is_anothers)
       ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status Claim(store::ObjectStore& opened, const std::string& owner, absl::Duration timeout)
@@ -168,6 +179,7 @@ class RootArchive final : public store::ObjectStore {
   const std::shared_ptr<ArchiveLine> line_;
   // Of S3. A directory is opened for each call: it may have been mounted anew.
   std::shared_ptr<S3Store> service_;  // set by Open() and OpenPart() alone
+  std::shared_ptr<S3Store> top_;      // of a part: the whole archive, likewise
   std::atomic<bool> stopped_{false};  // set by `line_`
   std::atomic<bool> has_fault_{false};
   // When the service's owner was last seen, by the steady clock: it may get another one. Long ago:

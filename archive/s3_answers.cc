@@ -112,6 +112,8 @@ struct Meaning {
   std::string_view advice;
 };
 
+constexpr std::string_view kRaise = ": raise the quota, or drop versions";
+
 // Codes that say more than the number of HTTP, or something else.
 constexpr Meaning kMeanings[] = {
     {"NoSuchKey", absl::StatusCode::kNotFound, ""},
@@ -127,14 +129,18 @@ constexpr Meaning kMeanings[] = {
     {"RequestTimeTooSkewed", absl::StatusCode::kFailedPrecondition,
      ": the clock of this machine, or of the service, is wrong"},
     {"SignatureDoesNotMatch", absl::StatusCode::kUnauthenticated, ": the secret key is another"},
-    {"InvalidAccessKeyId", absl::StatusCode::kUnauthenticated, ""},
+    {"InvalidAccessKeyId", absl::StatusCode::kUnauthenticated,
+     ": the service does not know the access key"},
+    {"AccessDenied", absl::StatusCode::kPermissionDenied,
+     ": PutObject, GetObject, DeleteObject and ListBucket are needed"},
     {"ExpiredToken", absl::StatusCode::kUnauthenticated, ""},
     {"InvalidToken", absl::StatusCode::kUnauthenticated, ""},
     {"AuthorizationHeaderMalformed", absl::StatusCode::kFailedPrecondition,
      ": the bucket may be in another region"},
     {"PermanentRedirect", absl::StatusCode::kFailedPrecondition,
      ": the bucket is at another endpoint or in another region"},
-    {"QuotaExceeded", absl::StatusCode::kResourceExhausted, ""},
+    {"QuotaExceeded", absl::StatusCode::kResourceExhausted, kRaise},
+    {"XMinioAdminBucketQuotaExceeded", absl::StatusCode::kResourceExhausted, kRaise},
     {"XMinioStorageFull", absl::StatusCode::kResourceExhausted, ""},
     {"NotImplemented", absl::StatusCode::kUnimplemented, ""},
 };

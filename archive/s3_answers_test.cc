@@ -63,6 +63,7 @@ TEST(S3AnswersTest, CodesOfTheServiceDecide) {
   EXPECT_EQ(code_of(403, "RequestTimeTooSkewed"), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(code_of(416, "InvalidRange"), absl::StatusCode::kDataLoss);
   EXPECT_EQ(code_of(507, "XMinioStorageFull"), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(code_of(400, "XMinioAdminBucketQuotaExceeded"), absl::StatusCode::kResourceExhausted);
 }
 
 TEST(S3AnswersTest, WithoutOneTheNumberOfHttpDoes) {

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/time/clock.h"
 #include "archive/s3_answers.h"
 #include "archive/sha256.h"
+#include "base/human.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 
@@ -17,6 +19,7 @@ constexpr size_t kPieceBytes = 1 << 20;
 constexpr size_t kErrorBytesMax = 64 << 10;
 // A put may take as much longer than other calls as its bytes take at this pace.
 constexpr uint64_t kSlowestBytesPerSecond = 1 << 20;
+constexpr char kSkewed[] = "RequestTimeTooSkewed";
 
 std::string EndpointOf(S3Settings& settings) {
   if (settings.endpoint.empty()) {
@@ -88,6 +91,25 @@ absl::Status TakeRange(const HttpAnswer& answer, uint64_t offset, absl::Span<cha
       StrCat(what, ": ", answer.body.size(), " bytes came, ", out.size(), " were asked for"));
 }
 
+// No certificate that is trusted has been shown.
+absl::Status OfCertificate(const std::string& text, const std::string& ca_file) {
+  return absl::UnauthenticatedError(
+      StrCat(text, ca_file.empty()
+                       ? "; if its authority is the site's own, name that one's certificate in the "
+                         "archive's address: ca=FILE"
+                       : StrCat("; the authority is that of ca=", ca_file)));
+}
+
+// How far this machine's clock is from that of a service that says `date`, of the header Date.
+// Empty: nobody knows.
+std::string ClockDifference(std::string_view date) {
+  absl::Time there;
+  if (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", ToAbsl(date), &there, nullptr)) return "";
+  const absl::Duration ahead = absl::Now() - there;
+  return StrCat("; this machine's is ", HumanDuration(absl::AbsDuration(ahead)),
+                ahead < absl::ZeroDuration() ? " behind" : " ahead of", " that of the service");
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<S3Store>> S3Store::Open(S3Settings settings, RetryPolicy policy,
@@ -111,7 +133,7 @@ S3Store::S3Store(S3Settings settings, RetryPolicy policy, RetryClock clock,
 
 std::unique_ptr<S3Store> S3Store::Below(std::string_view part, const std::atomic<bool>* cancel) {
   S3Settings settings = settings_;
-  settings.prefix = KeyOf(part);
+  if (!part.empty()) settings.prefix = KeyOf(part);
   return std::unique_ptr<S3Store>(
       new S3Store(std::move(settings), policy_, clock_, credentials(), cancel));
 }
@@ -171,11 +193,25 @@ absl::StatusOr<HttpAnswer> S3Store::TryOnce(const Call& call, absl::Duration tim
   if (!answer.ok()) {
     // Too long an answer is no full archive.
     const bool is_long = absl::IsResourceExhausted(answer.status());
+    const std::string text = StrCat(call.what, ": ", ToStd(answer.status().message()));
+    if (absl::IsUnauthenticated(answer.status())) return OfCertificate(text, settings_.ca_file);
     return absl::Status(is_long ? absl::StatusCode::kFailedPrecondition : answer.status().code(),
-                        StrCat(call.what, ": ", ToStd(answer.status().message())));
+                        text);
   }
   if (answer->code >= 200 && answer->code < 300) return answer;
-  return StatusOfAnswer(answer->code, answer->body, call.what);
+  return Explained(StatusOfAnswer(answer->code, answer->body, call.what), answer->Header("date"));
+}
+
+absl::Status S3Store::Explained(const absl::Status& refused, std::string_view date) const {
+  std::string more;
+  if (absl::IsUnauthenticated(refused) || absl::IsPermissionDenied(refused)) {
+    more = settings_.credentials_file.empty()
+               ? "; the keys are those of AWS_ACCESS_KEY_ID in the environment"
+               : StrCat("; the keys are those of ", settings_.credentials_file);
+  } else if (absl::StrContains(refused.message(), kSkewed)) {
+    more = ClockDifference(date);
+  }
+  return absl::Status(refused.code(), StrCat(ToStd(refused.message()), more));
 }
 
 absl::StatusOr<HttpAnswer> S3Store::RunWith(const RetryPolicy& policy, const Call& call,

@@ -42,8 +42,8 @@ class S3Store final : public store::ObjectStore {
                                                        RetryClock clock = RetryClock::Steady(),
                                                        const std::atomic<bool>* cancel = nullptr);
 
-  // Another part of the same bucket, below this one's prefix, with the credentials that this one
-  // has now: it reads no file. `cancel` as above. May outlive this.
+  // Another part of the same bucket, below this one's prefix, or the same (`part` empty), with
+  // the credentials that this one has now: it reads no file. `cancel` as above. May outlive this.
   std::unique_ptr<S3Store> Below(std::string_view part, const std::atomic<bool>* cancel)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -77,6 +77,8 @@ class S3Store final : public store::ObjectStore {
   // The answer, which is 2xx, after as many tries as the policy and `timeout` allow.
   absl::StatusOr<HttpAnswer> Run(const Call& call, absl::Duration timeout);
   absl::StatusOr<HttpAnswer> TryOnce(const Call& call, absl::Duration timeout);
+  // `refused` with what an operator looks at next: the keys, the clocks, the authority.
+  absl::Status Explained(const absl::Status& refused, std::string_view date) const;
   absl::Status PutOnly(Call call, const RetryPolicy& policy, absl::Duration timeout);
   // True: the file of credentials holds others now.
   bool HasNewCredentials() ABSL_LOCKS_EXCLUDED(mutex_);

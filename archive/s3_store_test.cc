@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "archive/sha256.h"
 #include "archive/testing/object_store_contract.h"
 #include "base/strings.h"
@@ -174,6 +175,26 @@ TEST_F(S3StoreTest, KeysThatAreRefusedAreInNoMessage) {
   for (const char* secret : {"AKFIRST", "SECRETFIRST", "Signature=", "Authorization"}) {
     EXPECT_THAT(status.message(), Not(HasSubstr(secret)));
   }
+}
+
+TEST_F(S3StoreTest, ARefusalSaysWhereTheKeysAre) {
+  for (const char* code : {"InvalidAccessKeyId", "AccessDenied"}) {
+    AnswerError(403, code);
+    EXPECT_THAT(std::string(Get(0, 1).status().message()), HasSubstr(keys_));
+  }
+}
+
+TEST_F(S3StoreTest, ClocksThatDifferAreBothTold) {
+  const std::string body = "<Error><Code>RequestTimeTooSkewed</Code></Error>";
+  const std::string date = absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT",
+                                            absl::Now() - absl::Hours(2), absl::UTCTimeZone());
+  server_.Answer(StrCat("HTTP/1.1 403 No\r\nDate: ", date, "\r\nContent-Length: ", body.size(),
+                        "\r\nConnection: close\r\n\r\n", body));
+  const absl::Status skewed = Get(0, 1).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(skewed)) << skewed;
+  EXPECT_THAT(std::string(skewed.message()), HasSubstr("this machine's is "));
+  EXPECT_THAT(std::string(skewed.message()), HasSubstr("ahead of that of the service"));
+  EXPECT_EQ(server_.requests().size(), 1u);
 }
 
 TEST_F(S3StoreTest, AListLosesThePrefix) {

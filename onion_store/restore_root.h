@@ -29,6 +29,9 @@ struct RestorableFile {
   int64_t versions = 0;
   uint64_t size_bytes = 0;
   uint64_t copy_bytes = 0;  // of its objects, without segments
+  // Set by RootRestore::Restore(): of pages that were damaged before they were copied. Reads of
+  // them fail with kDataLoss, as they did.
+  uint64_t lost_bytes = 0;
   // kDataLoss: no copy is whole. Without a name no list of the file can be read. kNotFound: the
   // archive has objects of the file, and no copy. Nothing but the id is known then.
   // kAlreadyExists: neither its own name nor another one is free.

@@ -13,9 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "archive/archive_url.h"
-#include "archive/directory_store.h"
 #include "archive/root_archive.h"
-#include "archive/s3_store.h"
 #include "base/glob.h"
 #include "base/hex.h"
 #include "base/human.h"
@@ -26,6 +24,7 @@
 #include "nlohmann/json.hpp"
 #include "onion_store/restore_root.h"
 #include "server/open_archive.h"
+#include "server/restore_cells.h"
 #include "server/state/root_hint.h"
 
 namespace h5mirror::server {
@@ -33,7 +32,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr absl::Duration kCallTimeout = absl::Seconds(60);
+constexpr absl::Duration kCallTimeout = kRestoreCallTimeout;
 constexpr absl::Duration kTellEvery = absl::Seconds(2);
 // After the former server has noticed, a call of it may be under way.
 constexpr absl::Duration kLastCalls = absl::Seconds(30);
@@ -92,7 +91,8 @@ Json ToJson(const Outcome& outcome) {
                {"version_time", IsoTime(file.version_time)},
                {"copied_time", IsoTime(file.time)},
                {"size_bytes", file.size_bytes},
-               {"copy_bytes", file.copy_bytes}});
+               {"copy_bytes", file.copy_bytes},
+               {"lost_bytes", file.lost_bytes}});
   return json;
 }
 
@@ -196,9 +196,9 @@ class Part {
     }
     const absl::Status odd =
         absl::IsNotFound(owner.status())
-            ? absl::NotFoundError(StrCat(archive_.Describe(),
-                                         " is no archive of a root: it lacks the object \"",
-                                         archive::RootArchive::kOwnerObject, "\""))
+            ? absl::NotFoundError(
+                  StrCat(archive_.Describe(), " is no archive of a root: it lacks the object \"",
+                         archive::RootArchive::kOwnerObject, "\": is its disk mounted?"))
             : owner.status();
     const bool is_odd = absl::IsNotFound(odd) || absl::IsFailedPrecondition(odd);
     if (prefix_.empty() || !is_odd) return odd;
@@ -345,6 +345,13 @@ class Part {
     outcome->error = ToStd(status.message());
   }
 
+  static void TellLost(Outcome* outcome) {
+    if (outcome->file.lost_bytes == 0) return;
+    outcome->error = StrCat("without ", HumanBytes(outcome->file.lost_bytes),
+                            " of pages that were damaged before they were copied: reads of these "
+                            "fail, and h5mirror verify names them");
+  }
+
   absl::Status RestoreOne(const store::RestoreOptions& options, Outcome* outcome) {
     const auto restored = restore_->Restore(archive_, options, &outcome->file);
     if (!restored.ok()) {
@@ -353,6 +360,7 @@ class Part {
                 << Printable(outcome->error) << "\n";
     } else {
       outcome->state = *restored ? "restored" : "there";
+      TellLost(outcome);
     }
     return restored.status();
   }
@@ -372,51 +380,6 @@ class Part {
   absl::Status no_root_;                         // why the part is none of a cell
   std::string begin_id_;                         // of RootRestore::Begin()
 };
-
-absl::StatusOr<std::unique_ptr<store::ObjectStore>> OpenPart(const std::string& url_text,
-                                                             const std::string& part) {
-  H5M_ASSIGN_OR_RETURN(archive::ArchiveUrl url, archive::ParseArchiveUrl(url_text));
-  if (url.directory.empty()) {
-    url.s3.prefix += StrCat(url.s3.prefix.empty() ? "" : "/", part);
-    return archive::S3Store::Open(std::move(url.s3));
-  }
-  H5M_ASSIGN_OR_RETURN(auto tree, Env::Posix().OpenTree(url.directory));
-  return std::make_unique<archive::DirectoryStore>(std::move(tree), part,
-                                                   StrCat(url.directory, "/", part));
-}
-
-// The cells of an archive of a cluster; none: it is that of one root. Goes over all its objects.
-absl::StatusOr<std::set<std::string>> ListCells(store::ObjectStore& archive) {
-  std::set<std::string> cells;
-  std::string next;
-  do {
-    H5M_ASSIGN_OR_RETURN(const store::ObjectPage page,
-                         archive.List(kCellParts, next, store::kObjectListMax, kCallTimeout));
-    for (const store::ObjectInfo& object : page.objects) {
-      const auto cell = CellOfObject(object.name);
-      if (cell) cells.insert(*cell);
-    }
-    next = page.next;
-  } while (!next.empty());
-  return cells;
-}
-
-// kFailedPrecondition: a cell lies in another one. Each would be a root in the other one's.
-absl::Status CheckCellsApart(const std::set<std::string>& cells) {
-  const auto refuse = [](const std::string& outer, const std::string& inner) {
-    return absl::FailedPreconditionError(StrCat("the archive has the cells \"", outer, "\" and \"",
-                                                inner,
-                                                "\", which lie in each other: restore each with "
-                                                "--cell"));
-  };
-  for (const std::string& cell : cells) {
-    if (!cell.empty() && cells.contains("")) return refuse("", cell);
-    for (size_t at = cell.find('/'); at != cell.npos; at = cell.find('/', at + 1)) {
-      if (cells.contains(cell.substr(0, at))) return refuse(cell.substr(0, at), cell);
-    }
-  }
-  return absl::OkStatus();
-}
 
 // One run of the command.
 class Run {
@@ -453,7 +416,8 @@ class Run {
  private:
   absl::Status OpenParts(std::unique_ptr<store::ObjectStore> archive) {
     if (request_.cell) {
-      H5M_ASSIGN_OR_RETURN(auto part, OpenPart(request_.archive, PartOfCell(*request_.cell)));
+      H5M_ASSIGN_OR_RETURN(auto part,
+                           OpenArchivePart(request_.archive, PartOfCell(*request_.cell)));
       parts_.emplace_back(request_, std::move(part), request_.root, "");
       return absl::OkStatus();
     }
@@ -462,14 +426,18 @@ class Run {
       H5M_ASSIGN_OR_RETURN(const std::set<std::string> cells, ListCells(*archive));
       H5M_RETURN_IF_ERROR(CheckCellsApart(cells));
       for (const std::string& cell : cells) {
-        H5M_ASSIGN_OR_RETURN(auto part, OpenPart(request_.archive, PartOfCell(cell)));
+        H5M_ASSIGN_OR_RETURN(auto part, OpenArchivePart(request_.archive, PartOfCell(cell)));
         parts_.emplace_back(request_, std::move(part), request_.root / cell,
                             cell.empty() ? "" : StrCat(cell, "/"));
       }
     } else {
       H5M_RETURN_IF_ERROR(CheckHasNoCells(*archive));
     }
-    if (parts_.empty()) parts_.emplace_back(request_, std::move(archive), request_.root, "");
+    if (parts_.empty()) {
+      parts_.emplace_back(request_, std::move(archive), request_.root, "");
+    } else {
+      whole_cluster_ = std::move(archive);
+    }
     return absl::OkStatus();
   }
 
@@ -520,6 +488,10 @@ class Run {
     bool must_wait = false;
     for (Part& part : parts_) {
       if (part.IsWanted()) H5M_RETURN_IF_ERROR(part.BeginTakeOver(&must_wait));
+    }
+    // The new cluster may have another registry. The first of its servers makes the object anew.
+    if (whole_cluster_ != nullptr) {
+      H5M_RETURN_IF_ERROR(whole_cluster_->Delete(archive::ClusterMark::kObject, kCallTimeout));
     }
     if (must_wait) {
       const absl::Duration wait = archive::RootArchive::kOwnerCheckEvery + kLastCalls;
@@ -581,7 +553,8 @@ class Run {
   }
 
   const RestoreRootRequest& request_;
-  std::string where_;  // of the archive
+  std::string where_;                                  // of the archive
+  std::unique_ptr<store::ObjectStore> whole_cluster_;  // null: one root, or one cell
   std::deque<Part> parts_;
 };
 

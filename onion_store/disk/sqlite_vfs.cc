@@ -66,13 +66,20 @@ int Truncate(sqlite3_file* file, sqlite3_int64 size) {
   return ToSqlite(Self(file).file->Truncate(size), SQLITE_IOERR_TRUNCATE);
 }
 
+// Whatever it failed of: SQLITE_FULL tells that nothing but a write failed, which can be repeated.
+int OfSync(const absl::Status& status, int io_error) {
+  if (status.ok()) return SQLITE_OK;
+  sqlite3_log(io_error, "%s", std::string(status.message()).c_str());
+  return io_error;
+}
+
 int Sync(sqlite3_file* file, int) {
   VfsFile& self = Self(file);
-  if (int result = ToSqlite(self.file->Sync(), SQLITE_IOERR_FSYNC); result != SQLITE_OK) {
+  if (int result = OfSync(self.file->Sync(), SQLITE_IOERR_FSYNC); result != SQLITE_OK) {
     return result;
   }
   if (self.directory == nullptr) return SQLITE_OK;
-  int result = ToSqlite(self.tree->SyncDirectory(*self.directory), SQLITE_IOERR_DIR_FSYNC);
+  int result = OfSync(self.tree->SyncDirectory(*self.directory), SQLITE_IOERR_DIR_FSYNC);
   if (result == SQLITE_OK) {
     delete self.directory;
     self.directory = nullptr;
@@ -156,8 +163,8 @@ int Delete(sqlite3_vfs* vfs, const char* name, int sync_directory) {
   if (sync_directory == 0) return SQLITE_OK;
   std::string_view text = name;
   size_t slash = text.rfind('/');
-  return ToSqlite(tree.SyncDirectory(text.substr(0, slash == text.npos ? 0 : slash)),
-                  SQLITE_IOERR_DIR_FSYNC);
+  return OfSync(tree.SyncDirectory(text.substr(0, slash == text.npos ? 0 : slash)),
+                SQLITE_IOERR_DIR_FSYNC);
 }
 
 int Access(sqlite3_vfs* vfs, const char* name, int, int* result) {

@@ -288,6 +288,106 @@ TEST_F(ArchiveCopyTest, WhatIsDamagedIsNamedAndNotRestored) {
   CheckAll();
 }
 
+class DamagedHeadTest : public ArchiveCopyTest {
+ protected:
+  static constexpr uint64_t kPageOf = 7;  // that rots
+
+  void Rot() { Must(env_.FlipBit("x.h5", 8 * (kPageOf * kPage + 3))); }
+  // A version that changes some pages from `first` on.
+  void WritePages(uint64_t first, uint64_t count) {
+    Writer writer(file_, SessionStart::kContinue, golden_.rbegin()->second);
+    Must(writer.Write(first * kPage, Bytes(count * kPage)));
+    const auto cut = writer.CutDurably(BarrierKind::kCommit);
+    Must(cut.status());
+    golden_[cut->version] = writer.content();
+    Must(writer.End());
+    Must(file_->WaitApplied(absl::Seconds(30)));
+  }
+  // Each page of a version is as it was written, or fails.
+  std::vector<uint64_t> LostPages(VersionNumber version) {
+    std::vector<uint64_t> lost;
+    auto reader = file_->OpenVersion(version);
+    Must(reader.status());
+    const std::string& wanted = golden_.at(version);
+    for (uint64_t page = 0; page * kPage < wanted.size(); ++page) {
+      std::string bytes(std::min<size_t>(kPage, wanted.size() - page * kPage), '\0');
+      const absl::Status read = (*reader)->Read(page * kPage, absl::MakeSpan(bytes));
+      if (absl::IsDataLoss(read)) lost.push_back(page);
+      EXPECT_TRUE(!read.ok() || bytes == wanted.substr(page * kPage, kPage)) << page;
+    }
+    return lost;
+  }
+};
+
+TEST_F(DamagedHeadTest, ItsPageIsLeftOutAndToldOf) {
+  Write(1);
+  WritePages(20, 3);
+  Rot();
+  const ArchiveProgress done = Archive(kCopy);
+  EXPECT_EQ(done.copied_version, 2);
+  EXPECT_THAT(done.left, HasSubstr("lacks 512 B of damaged pages (read page 7 of x.h5@2"));
+  auto files = List();
+  ASSERT_THAT(files, SizeIs(1));
+  auto restore = RootRestore::Begin(*fresh_, "/", kId);
+  Must((*restore)->Restore(*archive_, {}, &files[0]).status());
+  EXPECT_EQ(files[0].lost_bytes, kPage);
+  Must((*restore)->End());
+  restore->reset();
+  GoOn(false);
+  EXPECT_THAT(LostPages(1), ElementsAre(kPageOf));
+  EXPECT_THAT(LostPages(2), ElementsAre(kPageOf));
+  EXPECT_THAT(Verify(), SizeIs(1));
+  // As in the lost root: what is written over it heals it.
+  WritePages(kPageOf, 1);
+  EXPECT_THAT(LostPages(3), IsEmpty());
+  EXPECT_THAT(LostPages(2), ElementsAre(kPageOf));
+}
+
+TEST_F(DamagedHeadTest, ALaterCopyHasWhatWasWrittenOverIt) {
+  Write(1);
+  Rot();
+  Archive(kCopy);
+  WritePages(kPageOf - 1, 3);
+  const ArchiveProgress done = Archive(kCopy);
+  EXPECT_EQ(done.copied_version, 2);
+  Must(Restore());
+  GoOn(false);
+  EXPECT_THAT(LostPages(2), IsEmpty());
+  EXPECT_THAT(LostPages(1), ElementsAre(kPageOf));
+}
+
+TEST_F(DamagedHeadTest, TheBytesThatTheLastCopyHasStay) {
+  Write(1, 40);
+  Archive(kCopy);
+  Rot();
+  // So much that all would be put anew.
+  for (int i = 0; i < 8; ++i) {
+    WritePages(10, 20);
+    EXPECT_EQ(Archive(kCopy).copied_version, 2 + i);
+  }
+  EXPECT_THAT(LostPages(9), ElementsAre(kPageOf));
+  Must(Restore());
+  GoOn(false);
+  CheckAll();
+  EXPECT_THAT(Verify(), IsEmpty());
+}
+
+// Nobody can tell any more what has changed since.
+TEST_F(DamagedHeadTest, ACopyWithTheBytesIsNotReplacedByOneWithout) {
+  Write(2);
+  Archive(kCopy);
+  Rot();
+  WritePages(20, 2);
+  Prune({2});
+  const absl::Status refused = Finish(*StartJob(kCopy)).status();
+  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("the last copy stays"));
+  Must(Restore());
+  GoOn(false);
+  ForgetAfter(1);
+  CheckAll();
+}
+
 TEST_F(ArchiveCopyTest, ARootThatIsNotEmptyIsRefused) {
   Write(2);
   Archive(kCopy);
@@ -380,6 +480,15 @@ TEST(ArchivedCopyFormatTest, ListsAndPartsThatCannotBeAreRefused) {
     change(wrong);
     return absl::IsDataLoss(DecodeCopyList(copy.prefix, EncodeCopyList(wrong)).status());
   };
+  FileCopy damaged = copy;
+  damaged.heads[0].is_damaged = true;
+  damaged.heads[0].layers[0].lost = {{0, 10}, {20, 5}};
+  EXPECT_EQ(*DecodeCopyList(copy.prefix, EncodeCopyList(damaged)), damaged);
+  EXPECT_EQ(damaged.lost_bytes(), 15u);
+  EXPECT_TRUE(refuses([](FileCopy& wrong) { wrong.heads[0].layers[0].lost = {{20, 5}, {0, 10}}; }));
+  EXPECT_TRUE(refuses([](FileCopy& wrong) { wrong.heads[0].layers[0].lost = {{0, 0}}; }));
+  EXPECT_TRUE(refuses([](FileCopy& wrong) { wrong.heads[0].layers[0].lost = {{1, UINT64_MAX}}; }));
+  EXPECT_TRUE(refuses([](FileCopy& wrong) { wrong.index.lost = {{0, 10}}; }));
   EXPECT_TRUE(refuses([](FileCopy& wrong) { wrong.name = "../x.h5"; }));
   EXPECT_TRUE(refuses([](FileCopy& wrong) { wrong.name = "x.h5m/.h5m"; }));
   EXPECT_TRUE(refuses([](FileCopy& wrong) { wrong.owner = "unix:a/../b"; }));

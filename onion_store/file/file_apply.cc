@@ -137,7 +137,9 @@ absl::Status FileImpl::MakeDurableBetweenRounds() {
     absl::MutexLock lock(&mutex_);
     if (!IsDue(now)) return absl::OkStatus();
   }
-  return MakeDurable(now);  // A writer waits for its ack.
+  const absl::Status made = MakeDurable(now);  // A writer waits for its ack.
+  // On a full disk the apply goes on, and may make room.
+  return absl::IsResourceExhausted(made) ? dead() : made;
 }
 
 absl::Status FileImpl::SavePages(ApplyRound& round) {

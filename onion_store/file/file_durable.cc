@@ -20,6 +20,10 @@
 //
 // A failed sync is never repeated, as a repeat would say OK. Die() ends the object, and the next
 // open recovers from the index, whose name may be no more durable: SyncFoundNames().
+//
+// Where the disk has no room for 4, all of it is tried again later: the index is as before, and all
+// that it would name is synced. That does not hold for the first cut of a file, whose syncs are
+// within 4, and are taken once: it ends the object as a failed sync does.
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -38,6 +42,13 @@ namespace {
 
 constexpr uint64_t kCompareBytes = 1 << 20;
 constexpr absl::Duration kRetryApply = absl::Seconds(5);
+// A writer that waits for an ack is told with each try.
+constexpr absl::Duration kRetryDurable = absl::Seconds(1);
+
+// The disk had no room. What could not be done again has killed the file.
+bool IsPutOff(FileImpl& file, const absl::Status& status) {
+  return absl::IsResourceExhausted(status) && file.dead().ok();
+}
 
 // The files with bytes of a batch from `first` to `last` that no sync covers. They count as synced
 // from here on: where the caller does not get to that, the object dies.
@@ -86,7 +97,7 @@ std::optional<BackgroundTimes> FileImpl::RunTask(BackgroundPool pool) {
   const Task task = NextTask(now);
   if (task.kind == Task::Kind::kWait) return BackgroundTimes{.durable = task.until};
   if (task.kind == Task::Kind::kTellOfDeath) {
-    TellWaitersOfDeath();
+    TellWaiters(dead());
     return BackgroundTimes();
   }
   const bool applies = task.kind == Task::Kind::kApply;
@@ -100,6 +111,7 @@ std::optional<BackgroundTimes> FileImpl::RunTask(BackgroundPool pool) {
   if (applies && absl::IsResourceExhausted(status)) {
     return BackgroundTimes{NextDurable(now), now + kRetryApply};
   }
+  if (IsPutOff(*this, status)) return std::nullopt;  // An apply may make room.
   Die(status);
   return BackgroundTimes();
 }
@@ -116,10 +128,12 @@ void FileImpl::NoteApplied(const absl::Status& status) {
 }
 
 bool FileImpl::IsDue(absl::Time now) {
-  return due_work_.IsDue(cuts_.layers, row_.durable_cut, now);
+  return health_.durable_from() <= now && due_work_.IsDue(cuts_.layers, row_.durable_cut, now);
 }
 
-absl::Time FileImpl::NextDue() { return due_work_.Next(cuts_.layers, row_.durable_cut); }
+absl::Time FileImpl::NextDue() {
+  return std::max(health_.durable_from(), due_work_.Next(cuts_.layers, row_.durable_cut));
+}
 
 FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
   Batch batch;
@@ -131,26 +145,55 @@ FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
   return batch;
 }
 
+// kResourceExhausted of a file that is not dead: it was put off, and the waiters were told.
 absl::Status FileImpl::MakeDurable(absl::Time now) {
+  const absl::Status status = TryMakeDurable(now);
+  const bool is_put_off = IsPutOff(*this, status);
+  {
+    absl::MutexLock lock(&mutex_);
+    health_.TryNow();
+    if (is_put_off) health_.PutOff(status, now + kRetryDurable);
+  }
+  if (is_put_off) TellWaiters(status);
+  return status;
+}
+
+absl::Status FileImpl::TryMakeDurable(absl::Time now) {
   std::optional<DueVersion> version;
   Batch batch;
+  bool is_first = false;
   {
     absl::MutexLock lock(&mutex_);
     batch = TakeBatch(now);
     if (batch.layers.empty()) version = due_work_.TakeVersion(row_.durable_cut, now);
+    is_first = index_ == nullptr;
   }
   if (version) return MakeDueVersion(*version);
   if (batch.layers.empty()) return absl::OkStatus();
-  H5M_RETURN_IF_ERROR(SyncBatch(batch));
-  return CommitBatch(batch);
+  const absl::Status synced = SyncBatch(batch);
+  const absl::Status made = synced.ok() ? CommitBatch(batch) : synced;
+  if (made.ok()) return made;
+  // What was to be synced is known to nobody any more. The syncs of a first cut are in its commit.
+  const bool is_used_up = is_first || batch.layers.front()->generation->sums != nullptr;
+  if (is_used_up && (is_first || !synced.ok())) {
+    Die(made);
+  } else if (!is_used_up && batch.sync_directory) {
+    absl::MutexLock lock(&mutex_);
+    history_.NoteNewName();  // Nothing was synced yet.
+  }
+  return made;
 }
 
 absl::Status FileImpl::MakeDueVersion(const DueVersion& version) {
   if (version.is_fold && HistoryStopped()) return absl::OkStatus();
-  H5M_RETURN_IF_ERROR(MakeVersionOfDurableCut(version.provenance, std::nullopt));
+  const absl::Status made = MakeVersionOfDurableCut(version.provenance, std::nullopt);
   absl::MutexLock lock(&mutex_);
-  due_work_.LostCutIsVersion(version.cut);
-  return absl::OkStatus();
+  if (made.ok()) due_work_.LostCutIsVersion(version.cut);
+  // The next try finds it again, unless a newer one came.
+  if (!made.ok() && version.is_fold && !due_work_.has_fold()) {
+    due_work_.AddFold(absl::InfinitePast(), version.provenance);
+  }
+  return made;
 }
 
 absl::Status FileImpl::SyncBatch(const Batch& batch) {
@@ -248,7 +291,11 @@ absl::Status FileImpl::CommitBatch(const Batch& batch) {
                           ? CreateIndex(&plan.row, plan.versions, plan.begins,
                                         TakeUnsynced(*batch.layers.front(), *batch.layers.back()))
                           : index->CommitCuts(plan.row, plan.versions, plan.begins));
-  if (plan.begins) H5M_RETURN_IF_ERROR(FinishSwap(*batch.layers.front()->generation));
+  if (plan.begins) {
+    const absl::Status swapped = FinishSwap(*batch.layers.front()->generation);
+    if (!swapped.ok()) Die(swapped);  // It is in the index: the next open goes on.
+    H5M_RETURN_IF_ERROR(swapped);
+  }
   for (auto& [on_durable, durable] : TakeInCommit(batch, plan)) on_durable(durable);
   if (!plan.versions.empty()) SaveMetadata();
   return absl::OkStatus();
@@ -383,14 +430,14 @@ void FileImpl::Die(const absl::Status& status) {
     absl::MutexLock lock(&mutex_);
     DieLocked(status);
   }
-  TellWaitersOfDeath();
+  TellWaiters(dead());
 }
 
 void FileImpl::DieLocked(const absl::Status& status) {
   if (health_.Die(name(), status)) Post(absl::InfinitePast());
 }
 
-void FileImpl::TellWaitersOfDeath() {
+void FileImpl::TellWaiters(const absl::Status& why) {
   std::vector<CutWaiter> waiters;
   {
     absl::MutexLock lock(&mutex_);
@@ -400,7 +447,7 @@ void FileImpl::TellWaitersOfDeath() {
     }
   }
   for (CutWaiter& waiter : waiters) {
-    if (waiter.on_durable) waiter.on_durable(dead());
+    if (waiter.on_durable) waiter.on_durable(why);
   }
 }
 
@@ -420,7 +467,7 @@ absl::Status FileImpl::FlushLocked() {
     absl::Status status =
         unapplied != nullptr ? Apply(unapplied, Rounds::kAll) : MakeDurable(context_->env.Now());
     if (status.ok()) continue;
-    if (unapplied == nullptr || !absl::IsResourceExhausted(status)) Die(status);
+    if (!absl::IsResourceExhausted(status)) Die(status);
     return status;
   }
 }
@@ -446,13 +493,14 @@ absl::Status FileImpl::MakeAllDurableLocked() {
       absl::MutexLock lock(&mutex_);
       H5M_RETURN_IF_ERROR(health_.dead());
       due_work_.Hurry(cuts_.layers);
+      health_.TryNow();
       if (NextDue() > now) return absl::OkStatus();
       if (!IsDue(now)) in_the_way = OldestUnapplied();
     }
     absl::Status status =
         in_the_way != nullptr ? Apply(in_the_way, Rounds::kAll) : MakeDurable(now);
     if (status.ok()) continue;
-    if (in_the_way == nullptr || !absl::IsResourceExhausted(status)) Die(status);
+    if (!absl::IsResourceExhausted(status)) Die(status);
     return status;
   }
 }

@@ -283,7 +283,7 @@ absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
   row.local = local;
   absl::Status written = index->WriteFileRow(row);
   if (!written.ok()) {
-    Die(written);
+    if (!absl::IsResourceExhausted(written)) Die(written);
     return written;
   }
   absl::MutexLock lock(&mutex_);

@@ -286,8 +286,7 @@ class FileImpl final : public File,
   // back.
   std::optional<BackgroundTimes> RunTask(BackgroundPool pool)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  // When something can become durable without an apply before; InfiniteFuture: when a cut or an
-  // apply comes.
+  // When something can become durable without an apply; InfiniteFuture: when a cut or apply comes.
   absl::Time NextDurable(absl::Time now) ABSL_LOCKS_EXCLUDED(mutex_);
   struct Batch {
     std::vector<LayerPtr> layers;
@@ -296,6 +295,7 @@ class FileImpl final : public File,
   absl::Time NextDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Batch TakeBatch(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status MakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
+  absl::Status TryMakeDurable(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status MakeDueVersion(const DueVersion& version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status SyncBatch(const Batch& batch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // The generation below `before` gets no more cuts, and no later sync: a lost writer's uncut bytes
@@ -326,7 +326,7 @@ class FileImpl final : public File,
                                uint64_t size_below) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   // Die(), but the background tells the waiters.
   void DieLocked(const absl::Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TellWaitersOfDeath() ABSL_LOCKS_EXCLUDED(mutex_);
+  void TellWaiters(const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   // Notes the result of an apply. Tells of a failure once.
   void NoteApplied(const absl::Status& status) ABSL_LOCKS_EXCLUDED(mutex_);
   // True: cuts are due to become durable, before the apply goes on. False also where they must wait
@@ -514,7 +514,7 @@ class FileImpl final : public File,
   absl::Status ReplayStage();
   absl::Status ReplayRevert(const Revert& revert, CutLayer* layer)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::Status CheckHead();
+  absl::Status CheckHead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status CheckAtRest(const FileRow& row);
   bool IsClosed(const FileRow& row);  // at rest, and its last writer ended in good order
   absl::StatusOr<GenerationPtr> OpenGeneration(int64_t number, const std::string& head_name,

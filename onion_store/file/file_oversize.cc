@@ -46,6 +46,7 @@ absl::Status FileImpl::GoBackToFit() {
   if (oversize.empty() && row.durable_size_bytes <= max) return absl::OkStatus();
   std::string text;
   if (row.durable_size_bytes > max) {
+    H5M_RETURN_IF_ERROR(ReserveNumbers());
     H5M_ASSIGN_OR_RETURN(const VersionInfo made, LeaveOversize(*index, row));
     text = StrCat("goes on as version ", made.version, ": its newest durable cut had ",
                   row.durable_size_bytes, " bytes, and the file system of the head allows ", max,

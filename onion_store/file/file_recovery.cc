@@ -335,7 +335,6 @@ absl::Status FileImpl::Recover(FileRow row, Numbers numbers) {
     // that was put back from a copy those beyond may have been, too, but none beyond the time of
     // day: there was less than one cut in a microsecond.
     cuts_.next = std::max(row.cut_reserved, absl::ToUnixMicros(context_->env.Now()));
-    if (numbers == Numbers::kNow) row.cut_reserved = cuts_.next + kCutReserve;
     cuts_.last.number = row.durable_cut;
     cuts_.last.size_bytes = row.durable_size_bytes;
     cuts_.last.time = absl::FromUnixNanos(row.server_time_ns);
@@ -346,7 +345,11 @@ absl::Status FileImpl::Recover(FileRow row, Numbers numbers) {
     stage_->StartAt(row.stage_last + 1);
     cuts_.last.stage_end = stage_->end();
   }
-  if (numbers == Numbers::kNow) H5M_RETURN_IF_ERROR(index->WriteFileRow(row));
+  if (numbers == Numbers::kNow) {
+    // On a full disk the file can be read; what makes cuts reserves them then.
+    const absl::Status reserved = ReserveNumbers();
+    if (!absl::IsResourceExhausted(reserved)) H5M_RETURN_IF_ERROR(reserved);
+  }
   if (row.durable_cut > row.applied_cut) H5M_RETURN_IF_ERROR(ReplayStage());
   H5M_RETURN_IF_ERROR(CheckHead());
   absl::Status fits = GoBackToFit();
@@ -440,6 +443,7 @@ absl::Status FileImpl::CheckHead() {
     outside = false;
   }
   if (outside) {
+    H5M_RETURN_IF_ERROR(ReserveNumbers());
     H5M_RETURN_IF_ERROR(TakeInOutsideChange(stat.size_bytes));
   } else if (stat.size_bytes > static_cast<int64_t>(needed)) {
     H5M_RETURN_IF_ERROR(generation->head->Truncate(needed));

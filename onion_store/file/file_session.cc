@@ -219,11 +219,12 @@ absl::Status FileImpl::AwaitFreeNumber() {
   for (const LayerPtr& layer : cuts_.layers) layer->due = absl::InfinitePast();
   Post(absl::InfinitePast());
   auto free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return cuts_.next < row_.cut_reserved || !health_.dead().ok();
+    return cuts_.next < row_.cut_reserved || !health_.dead().ok() || !health_.durable_error().ok();
   };
   const LayerPtr mine = open_.layer();
   mutex_.Await(absl::Condition(&free));
   H5M_RETURN_IF_ERROR(health_.dead());
+  if (cuts_.next >= row_.cut_reserved) H5M_RETURN_IF_ERROR(health_.durable_error());
   if (open_.layer() != mine)
     return absl::AbortedError(StrCat(files_.name(), ": the session was fenced"));
   return absl::OkStatus();

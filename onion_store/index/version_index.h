@@ -387,6 +387,8 @@ class VersionIndex final : public ClosableIndex {
   // Every call begins with it. Errors: those of an open; kDataLoss where another file has its name
   // by now; kUnavailable after GiveUp().
   absl::Status OpenAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Empties a log that the open could not empty, before anything is appended to it.
+  absl::Status SettleLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // kDataLoss: the database or its log is not the file that was open before.
   absl::Status CheckNames() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status PutCuts(const FileRow& row, absl::Span<const VersionRow> versions,
@@ -459,6 +461,8 @@ class VersionIndex final : public ClosableIndex {
   // True: the last commit failed, and may be in the log. This connection writes over it; another
   // one would take it for a commit. So it stays open.
   bool is_unsure_ ABSL_GUARDED_BY(mutex_) = false;
+  // True: an earlier life's log could not be moved to the database, as the disk was full.
+  bool owes_log_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_given_up_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_copied_ ABSL_GUARDED_BY(mutex_) = false;  // CopyTo() needs the connection
 };
@@ -467,6 +471,7 @@ template <typename Body>
 absl::Status VersionIndex::InTransaction(Body body) {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(OpenAgain());
+  H5M_RETURN_IF_ERROR(SettleLog());
   H5M_RETURN_IF_ERROR(database_->Execute("BEGIN IMMEDIATE"));
   absl::Status status = body();
   if (status.ok()) {

@@ -1,4 +1,5 @@
 // How an index is made, opened, closed between two calls and opened again.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -105,6 +106,39 @@ absl::Status PrepareLog(const IndexPlace& place, SqliteDatabase& database) {
   return absl::IsResourceExhausted(emptied) ? absl::OkStatus() : emptied;
 }
 
+// Writes the log of an earlier life over with itself, which needs no room, and syncs it: where a
+// sync of it failed, its frames may be in memory only, and who reads the index takes them for
+// durable.
+absl::Status RewriteLog(const IndexPlace& place) {
+  constexpr uint64_t kPieceBytes = 1 << 20;
+  const auto log = place.tree.Open(StrCat(place.directory, "/index-wal"), OpenKind::kWrite, 0);
+  if (absl::IsNotFound(log.status())) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(log.status());
+  H5M_ASSIGN_OR_RETURN(const uint64_t size, (*log)->Size());
+  std::string piece;
+  for (uint64_t at = 0; at < size; at += piece.size()) {
+    piece.resize(std::min(kPieceBytes, size - at));
+    H5M_RETURN_IF_ERROR(ReadOrZeros(**log, at, absl::MakeSpan(piece)));
+    H5M_RETURN_IF_ERROR(WriteAt(**log, at, piece));
+  }
+  return (*log)->Sync();
+}
+
+// Makes what older indexes lack. `emptied`: why the log could not be emptied; then an older index
+// cannot be used.
+absl::Status CompleteSchema(SqliteDatabase& database, const absl::Status& emptied) {
+  if (emptied.ok()) {
+    H5M_RETURN_IF_ERROR(database.Execute(kPagesByVersion));
+    return database.Execute(kTags);
+  }
+  SqliteQuery query(database,
+                    "SELECT COUNT(*) FROM sqlite_schema "
+                    "WHERE name IN ('pages_version', 'tags', 'tags_version')");
+  const bool is_whole = query.Next() && query.Int64(0) == 3;
+  H5M_RETURN_IF_ERROR(query.status());
+  return is_whole ? absl::OkStatus() : emptied;
+}
+
 }  // namespace
 
 VersionIndex::~VersionIndex() {
@@ -124,7 +158,7 @@ void VersionIndex::GiveUp() {
 
 bool VersionIndex::TryClose() {
   if (!mutex_.TryLock()) return false;
-  const bool may_close = !is_unsure_ && !is_copied_;
+  const bool may_close = !is_unsure_ && !owes_log_ && !is_copied_;
   if (may_close) database_.reset();
   mutex_.Unlock();
   return may_close;
@@ -139,6 +173,13 @@ absl::Status VersionIndex::CheckNames() {
     H5M_ASSIGN_OR_RETURN(const uint64_t there, InodeOf(place_.tree, file));
     if (there != inode) return Replaced(file);
   }
+  return absl::OkStatus();
+}
+
+absl::Status VersionIndex::SettleLog() {
+  if (!owes_log_) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(database_->Execute(kEmptyLog));
+  owes_log_ = false;
   return absl::OkStatus();
 }
 
@@ -235,10 +276,11 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Open(const IndexPlac
   }
   H5M_RETURN_IF_ERROR(database->Execute(kLog));
   // Frames that an earlier life wrote may be in memory only, where a sync of it failed: they are
-  // written again, to the database itself, before anything is appended to them.
-  H5M_RETURN_IF_ERROR(database->Execute(kEmptyLog));
-  H5M_RETURN_IF_ERROR(database->Execute(kPagesByVersion));
-  H5M_RETURN_IF_ERROR(database->Execute(kTags));
+  // written again, to the database itself, before anything is appended to them. On a full disk that
+  // waits for the first transaction: all can be read before.
+  const absl::Status emptied = database->Execute(kEmptyLog);
+  H5M_RETURN_IF_ERROR(absl::IsResourceExhausted(emptied) ? RewriteLog(place) : emptied);
+  H5M_RETURN_IF_ERROR(CompleteSchema(*database, emptied));
   H5M_ASSIGN_OR_RETURN(const uint64_t inode, InodeOf(place.tree, name));
   H5M_ASSIGN_OR_RETURN(const uint64_t log_inode, InodeOf(place.tree, StrCat(name, "-wal")));
   std::unique_ptr<VersionIndex> index(new VersionIndex(place, std::move(database)));
@@ -246,6 +288,7 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Open(const IndexPlac
     absl::MutexLock lock(&index->mutex_);  // It is not to be closed at once.
     index->inode_ = inode;
     index->log_inode_ = log_inode;
+    index->owes_log_ = !emptied.ok();
     if (place.open_indexes != nullptr) place.open_indexes->Opened(*index);
   }
   return index;

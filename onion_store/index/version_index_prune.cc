@@ -252,6 +252,7 @@ absl::StatusOr<bool> VersionIndex::Shrink() {
   };
   H5M_ASSIGN_OR_RETURN(const int64_t before, free_pages());
   if (before == 0) return false;
+  H5M_RETURN_IF_ERROR(SettleLog());
   const absl::Status freed = database_->Execute("PRAGMA incremental_vacuum(256)");
   is_unsure_ = !freed.ok();
   H5M_RETURN_IF_ERROR(freed);

@@ -18,27 +18,12 @@
 namespace h5mirror::store {
 namespace {
 
-// Beyond either the next copy begins with a layer of all bytes.
-constexpr size_t kLayersMax = 64;
 constexpr std::string_view kListSuffix = "-list";
 constexpr absl::Duration kPutTimeout = absl::Minutes(2);
 constexpr absl::Duration kDeleteTimeout = absl::Seconds(30);
 constexpr size_t kListAtOnce = 1000;
-constexpr size_t kVersionsAtOnce = 1000;
 // A part as it is read, as it is put, and as it comes back.
 constexpr int64_t kBufferBytes = 3 * kPartObjectBytesMax;
-
-uint64_t ObjectBytes(absl::Span<const CopyLayer> layers) {
-  uint64_t bytes = 0;
-  for (const CopyLayer& layer : layers) bytes += layer.object_bytes();
-  return bytes;
-}
-
-// Whether changes over `layers` cost more by now than all bytes anew.
-bool IsWorn(absl::Span<const CopyLayer> layers) {
-  return layers.size() >= kLayersMax ||
-         ObjectBytes(layers.subspan(1)) > layers.front().object_bytes();
-}
 
 // The number of the copy that put an object; 0: it is none of a copy.
 uint64_t NumberOfObject(std::string_view name) {
@@ -55,6 +40,11 @@ bool Names(const CopyLayer& layer, const std::string& name) {
   const std::string_view digits = std::string_view(name).substr(layer.prefix.size() + kData.size());
   return absl::SimpleAtoi(ToAbsl(digits), &number) && number >= layer.first &&
          number - layer.first < layer.parts.size();
+}
+
+// Whether an object names parts, of a copy that is whole or not.
+bool NamesParts(std::string_view name) {
+  return name.ends_with(kListSuffix) || IsBegunCopyName(name);
 }
 
 bool HeadsName(absl::Span<const CopyHead> heads, const std::string& name) {
@@ -152,6 +142,11 @@ absl::Status CopyJob::Begin() {
     if (list.ok()) last_ = *std::move(list);
   }
   broken_parts_.clear();
+  begun_names_.clear();
+  begun_.reset();
+  has_looked_ = false;
+  noted_.clear();
+  note_count_ = noted_parts_ = 0;
   lists_.clear();
   list_next_.clear();
   is_listed_ = false;
@@ -159,6 +154,8 @@ absl::Status CopyJob::Begin() {
   copy_.heads.clear();
   heads_.clear();
   next_part_ = 0;
+  damaged_ = 0;
+  damage_.clear();
   copy_.file_id = files_.file_id();
   copy_.prefix = NewCopyPrefix(files_.file_id(), number);
   copy_.name = files_.name();
@@ -173,16 +170,44 @@ absl::Status CopyJob::Begin() {
 
 // Else a large file whose copies are broken off again and again would fill the archive.
 absl::Status CopyJob::SweepBroken() {
-  if (is_listed_) {
-    if (broken_parts_.empty()) {
-      is_listed_ = false;
-      list_next_.clear();
-      return PlanHeads();
-    }
-    H5M_RETURN_IF_ERROR(store_.Delete(broken_parts_.front(), kDeleteTimeout));
-    broken_parts_.pop_front();
-    return absl::OkStatus();
+  if (!is_listed_) return ListBroken();
+  if (!has_looked_) return FindBegun();
+  if (broken_parts_.empty()) {
+    is_listed_ = false;
+    list_next_.clear();
+    return PlanHeads();
   }
+  H5M_RETURN_IF_ERROR(store_.Delete(broken_parts_.front(), kDeleteTimeout));
+  broken_parts_.pop_front();
+  return absl::OkStatus();
+}
+
+absl::Status CopyJob::FindBegun() {
+  // Numbers rise from copy to copy, and within one.
+  std::string newest = begun_names_.empty() ? "" : *begun_names_.rbegin();
+  if (!newest.empty()) {
+    const auto object = GetObject(store_, newest, kCopyListBytesMax);
+    if (!object.ok() && !absl::IsNotFound(object.status()) && !absl::IsDataLoss(object.status())) {
+      return object.status();
+    }
+    auto begun = object.ok() ? DecodeBegunCopy(files_.file_id(), *object) : object.status();
+    if (begun.ok() && listed_.LostPart(begun->heads).empty()) begun_ = *std::move(begun);
+  }
+  if (begun_) {
+    noted_ = newest;
+    std::erase_if(broken_parts_,
+                  [&](const std::string& name) { return HeadsName(begun_->heads, name); });
+  }
+  // First what names parts, then these: no job, also of another server, is to count on parts that
+  // go while calls of this one may still be on their way.
+  for (const std::string& name : begun_names_) {
+    if (name != noted_) broken_parts_.push_front(name);
+  }
+  has_looked_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status CopyJob::ListBroken() {
   H5M_ASSIGN_OR_RETURN(const ObjectPage page, store_.List(CopyPrefix(files_.file_id()), list_next_,
                                                           kListAtOnce, ObjectCache::kGetTimeout));
   for (const ObjectInfo& object : page.objects) {
@@ -190,6 +215,8 @@ absl::Status CopyJob::SweepBroken() {
     newest_listed_ = std::max(newest_listed_, NumberOfObject(object.name));
     if (object.name.ends_with(kListSuffix)) {
       lists_.insert(object.name.substr(0, object.name.size() - kListSuffix.size()));
+    } else if (IsBegunCopyName(object.name)) {
+      begun_names_.insert(object.name);
     } else if (!last_ || !IsNamedBy(*last_, object.name)) {
       broken_parts_.push_back(object.name);
     }
@@ -211,114 +238,10 @@ absl::Status CopyJob::SweepBroken() {
   return absl::OkStatus();
 }
 
-absl::Status CopyJob::PlanHeads() {
-  const auto version = index_.GetVersion(version_);
-  if (absl::IsNotFound(version.status())) {
-    return LeaveFor(StrCat("version ", version_, " was dropped meanwhile"));
-  }
-  H5M_RETURN_IF_ERROR(version.status());
-  copy_.version_time = version->info.server_time;
-  std::vector<VersionSize> versions;
-  VersionNumber after = 0;
-  for (bool more = true; more;) {
-    H5M_ASSIGN_OR_RETURN(more, index_.ScanVersions(kVersionsAtOnce, after, &versions));
-    for (const VersionSize& each : versions) {
-      if (each.version <= version_) heads_[each.generation] = each.version;
-    }
-    if (!versions.empty()) after = versions.back().version;
-    versions.clear();
-  }
-  phase_ = Phase::kHead;
-  return absl::OkStatus();
-}
-
-absl::StatusOr<bool> CopyJob::IsThere(VersionNumber version, CutNumber cut, int64_t generation) {
-  const auto row = index_.GetVersion(version);
-  if (absl::IsNotFound(row.status())) return false;
-  H5M_RETURN_IF_ERROR(row.status());
-  return row->info.cut == cut && row->info.generation == generation;
-}
-
-absl::Status CopyJob::BeginHead() {
-  if (heads_.empty()) {
-    phase_ = Phase::kIndex;
-    return absl::OkStatus();
-  }
-  const auto [generation, version] = *heads_.begin();
-  auto opened = file_.OpenVersion(version);
-  if (absl::IsNotFound(opened.status()) || absl::IsOutOfRange(opened.status())) {
-    return LeaveFor(StrCat("version ", version, " was dropped meanwhile"));
-  }
-  H5M_ASSIGN_OR_RETURN(auto reader, std::move(opened));
-  const VersionInfo& info = reader->info();
-  CopyHead head{generation, version, info.cut, info.size_bytes, {}};
-  const CopyHead* const last = LastHead(generation);
-  bool stays = false;
-  if (last != nullptr) {
-    H5M_ASSIGN_OR_RETURN(stays, Stays(*last, info));
-  }
-  if (stays) {
-    copy_.heads.push_back(*last);
-    heads_.erase(heads_.begin());
-    return absl::OkStatus();
-  }
-  CopyLayer layer = NewLayer();
-  if (last != nullptr && !IsWorn(last->layers)) {
-    H5M_ASSIGN_OR_RETURN(bytes_, BytesOver(*last, &head, &layer));
-  }
-  if (bytes_ == nullptr) bytes_ = LayerBytes::OfVersion(std::move(reader));
-  head.layers.push_back(std::move(layer));
-  copy_.heads.push_back(std::move(head));
-  heads_.erase(heads_.begin());
-  has_more_ = true;
-  phase_ = Phase::kHeadParts;
-  return absl::OkStatus();
-}
-
-const CopyHead* CopyJob::LastHead(int64_t generation) const {
-  if (!last_) return nullptr;
-  for (const CopyHead& head : last_->heads) {
-    if (head.generation == generation) return &head;
-  }
-  return nullptr;
-}
-
-absl::StatusOr<bool> CopyJob::Stays(const CopyHead& last, const VersionInfo& newest) {
-  if (last.version == newest.version) return last.cut == newest.cut;
-  // Of an older generation the head at a version that was dropped since does, too: all that differs
-  // from the versions before it has rows.
-  const bool is_older = newest.generation != heads_.rbegin()->first;
-  if (!is_older || last.version < newest.version) return false;
-  H5M_ASSIGN_OR_RETURN(const GenerationRow began, index_.GetGeneration(newest.generation));
-  return last.cut > newest.cut && last.cut >= began.first_cut;
-}
-
 absl::Status CopyJob::LeaveFor(std::string_view why) {
   left_ = StrCat("no copy of the file was made, as ", why, ": the next pass tries again");
   phase_ = Phase::kDone;
   return absl::OkStatus();
-}
-
-absl::StatusOr<std::unique_ptr<LayerBytes>> CopyJob::BytesOver(const CopyHead& last, CopyHead* head,
-                                                               CopyLayer* layer) {
-  H5M_ASSIGN_OR_RETURN(const bool is_there, IsThere(last.version, last.cut, last.generation));
-  if (!is_there || last.version > head->version) return nullptr;
-  head->layers = last.layers;
-  layer->from = last.version;
-  layer->from_cut = last.cut;
-  while (head->layers.size() > 1 && head->layers.back().weight <= layer->weight) {
-    const CopyLayer& below = head->layers.back();
-    H5M_ASSIGN_OR_RETURN(const bool can_merge,
-                         IsThere(below.from, below.from_cut, last.generation));
-    if (!can_merge) break;
-    layer->from = below.from;
-    layer->from_cut = below.from_cut;
-    layer->weight += below.weight;
-    head->layers.pop_back();
-  }
-  H5M_ASSIGN_OR_RETURN(auto changes, file_.OpenChanges(layer->from, head->version));
-  H5M_ASSIGN_OR_RETURN(auto reader, file_.OpenVersion(head->version));
-  return LayerBytes::OfChanges(std::move(reader), std::move(changes));
 }
 
 CopyLayer CopyJob::NewLayer() const {
@@ -331,13 +254,18 @@ CopyLayer CopyJob::NewLayer() const {
 absl::Status CopyJob::Parts(CopyLayer* layer, Phase next) {
   if (object_.empty() && has_more_) {
     Part part;
-    const auto more = bytes_->Fill(&part);
+    const size_t lost_before = layer->lost.size();
+    const auto more = bytes_->Fill(&part, &layer->lost);
     if (!more.ok()) {  // Some bytes were passed: from the beginning.
       bytes_.reset();
       phase_ = Phase::kBegin;
       return more.status();
     }
     has_more_ = *more;
+    if (layer->lost.size() > lost_before) {
+      const absl::Status met = MeetDamage(*layer);
+      if (!met.ok() || phase_ == Phase::kHead) return met;
+    }
     if (!part.extents.empty()) object_ = EncodePart(files_.file_id(), part);
   }
   if (!object_.empty()) {
@@ -346,6 +274,9 @@ absl::Status CopyJob::Parts(CopyLayer* layer, Phase next) {
     layer->parts.push_back({object_.size(), Crc32c(object_)});
     object_.clear();
     ++next_part_;
+    // How far it is helps those that come later. This copy does without.
+    const bool is_of_all = phase_ == Phase::kHeadParts && layer->from == 0;
+    if (has_more_ && is_of_all) NoteBegun().IgnoreError();
   }
   if (has_more_) return absl::OkStatus();
   bytes_.reset();
@@ -431,6 +362,14 @@ absl::Status CopyJob::CommitRow() {
   H5M_RETURN_IF_ERROR(OfDisk(index_.PutCopy(made)));
   row_ = made;
   is_whole_ = true;
+  if (const uint64_t lost = copy_.lost_bytes(); lost > 0) {
+    left_ =
+        StrCat("the copy lacks ", HumanBytes(lost), " of damaged pages",
+               damage_.empty() ? "" : StrCat(" (", damage_, ")"), ": h5mirror verify names them");
+  } else if (!damage_.empty()) {
+    left_ = StrCat("the head has damaged pages, of which the archive has the bytes (", damage_,
+                   "): h5mirror verify names them");
+  }
   phase_ = Phase::kSweepLists;
   return absl::OkStatus();
 }
@@ -448,9 +387,9 @@ absl::Status CopyJob::Doom() {
 bool CopyJob::IsNeeded(const std::string& name) const {
   if (copy_.prefix.empty()) return false;
   if (phase_ == Phase::kSweepLists) {
-    return !name.ends_with("-list") || name == CopyListName(copy_.prefix);
+    return !NamesParts(name) || name == CopyListName(copy_.prefix);
   }
-  return name.starts_with(copy_.prefix) || HeadsName(copy_.heads, name);
+  return name == CopyListName(copy_.prefix) || IsNamedBy(copy_, name);
 }
 
 // Lists first: a copy whose parts go is none any more.
@@ -469,8 +408,8 @@ absl::Status CopyJob::Sweep(Phase next) {
   H5M_ASSIGN_OR_RETURN(const ObjectPage page, store_.List(CopyPrefix(files_.file_id()), list_next_,
                                                           kListAtOnce, ObjectCache::kGetTimeout));
   for (const ObjectInfo& object : page.objects) {
-    const bool is_list = object.name.ends_with("-list");
-    const bool goes = forgets_ ? is_list || phase_ == Phase::kSweepParts : !IsNeeded(object.name);
+    const bool goes =
+        forgets_ ? NamesParts(object.name) || phase_ == Phase::kSweepParts : !IsNeeded(object.name);
     if (goes) doomed_.push_back(object.name);
   }
   list_next_ = page.next;

@@ -1,7 +1,8 @@
 // Makes a copy of one file's heads and index in the archive, step by step:
 // docs/design/050-archive.md, "Copies of files".
 //
-//   reads the last copy's list --> deletes parts of broken copies --> of each head: parts
+//   reads the last copy's list --> deletes parts of broken copies that it does not go on with
+//         --> of each head: parts
 //         --> copies the index --> parts --> list --> row --> deletes what no list names
 //   or, where there are to be none:
 //   a row that names no copy --> deletes all copies --> no row
@@ -54,7 +55,8 @@ class CopyJob {
   bool is_whole() const { return is_whole_; }
   VersionNumber version() const { return version_; }
   uint64_t put_bytes() const { return put_bytes_; }
-  // Why there is no copy now; empty: there is, or an error was returned.
+  // Why there is no copy now, or which damaged bytes it lacks; empty: it is there and lacks
+  // nothing, or an error was returned.
   const std::string& left() const { return left_; }
 
  private:
@@ -76,8 +78,17 @@ class CopyJob {
 
   absl::Status Run();
   absl::Status Begin();
-  // Deletes the parts of copies that were broken off, in steps.
+  // Deletes the parts of copies that were broken off, but for those of the newest, in steps.
   absl::Status SweepBroken();
+  absl::Status ListBroken();
+  // Looks for what the newest broken copy has that can be used.
+  absl::Status FindBegun();
+  // Begins a head with what a broken copy has of it. False: that has nothing of use.
+  absl::StatusOr<bool> GoOn(const CopyHead& wanted);
+  // All bytes of an earlier version of a head were put: what has changed since comes next.
+  absl::Status GoOnFrom(const CopyHead& begun, CopyHead head);
+  // Tells a later job how far this one is.
+  absl::Status NoteBegun();
   // The generations whose heads the copy needs, with the version of each.
   absl::Status PlanHeads();
   absl::Status BeginHead();
@@ -91,6 +102,9 @@ class CopyJob {
   absl::StatusOr<std::unique_ptr<LayerBytes>> BytesOver(const CopyHead& last, CopyHead* head,
                                                         CopyLayer* layer);
   absl::Status Parts(CopyLayer* layer, Phase next);
+  // Damaged pages were met. OK: the layer may lack them, as no copy has their bytes, or the head is
+  // begun anew upon the last copy, which has. kDataLoss: neither can be.
+  absl::Status MeetDamage(const CopyLayer& layer);
   absl::Status CopyIndex();
   absl::Status PutList();
   absl::Status CommitRow();
@@ -117,6 +131,9 @@ class CopyJob {
   std::optional<FileCopy> last_;
   FileCopy copy_;
   std::map<int64_t, VersionNumber> heads_;  // to do, by generation
+  int64_t damaged_ =
+      0;                // the generation whose last copy has bytes that are damaged by now; 0: none
+  std::string damage_;  // what the first damaged page said
   // Of the layer that is made now.
   std::unique_ptr<LayerBytes> bytes_;
   bool has_more_ = false;
@@ -129,6 +146,13 @@ class CopyJob {
   std::string list_next_;
   std::deque<std::string> doomed_;
   std::deque<std::string> broken_parts_;
+  std::set<std::string> begun_names_;  // as they are listed
+  std::optional<BegunCopy> begun_;     // of the newest broken copy
+  bool has_looked_ = false;            // for it
+  // Of this copy.
+  std::string noted_;         // the newest object of NoteBegun(), or of the broken copy
+  uint64_t note_count_ = 0;   // of this copy
+  uint64_t noted_parts_ = 0;  // how many parts it names
   ListedCopies listed_;
   uint64_t newest_listed_ = 0;   // the greatest number of a copy that has an object
   std::set<std::string> lists_;  // prefixes of copies that have a list

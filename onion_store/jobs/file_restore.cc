@@ -53,6 +53,45 @@ absl::Status WriteSums(EnvFile& head, const ExtentSet& written, uint64_t page_by
   return absl::OkStatus();
 }
 
+// The pages that `extents` touch, up to the end of the head.
+ExtentSet WholePages(const ExtentSet& extents, uint64_t page_bytes, uint64_t size_bytes) {
+  ExtentSet pages;
+  for (const Extent& extent : extents.ToVector()) {
+    const uint64_t begin = RoundDown(extent.offset, page_bytes);
+    pages.Add({begin, RoundUp(extent.end(), page_bytes) - begin});
+  }
+  pages.TruncateTo(size_bytes);
+  return pages;
+}
+
+// A page of zeros would be a hole, which readers pass over, or a tool makes.
+absl::Status FillLost(EnvFile& head, const ExtentSet& lost) {
+  constexpr std::string_view kFill = "h5mirror: lost\n ";
+  for (const Extent& extent : lost.ToVector()) {
+    std::string bytes;
+    for (uint64_t at = extent.offset; at < extent.end(); at += bytes.size()) {
+      bytes.clear();
+      while (bytes.size() < std::min(kPieceBytes, extent.end() - at)) bytes += kFill;
+      bytes.resize(std::min(kPieceBytes, extent.end() - at));
+      H5M_RETURN_IF_ERROR(WriteAt(head, at, bytes));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Sums that the bytes of `lost` do not match, so that no read takes them for the file's.
+absl::Status SpoilSums(EnvFile& head, const ExtentSet& lost, uint64_t page_bytes, SumsFile& sums) {
+  for (const Extent& extent : lost.ToVector()) {
+    for (uint64_t at = extent.offset; at < extent.end(); at += page_bytes) {
+      std::string page(page_bytes, '\0');
+      H5M_RETURN_IF_ERROR(ReadOrZeros(head, at, absl::MakeSpan(page)));
+      const uint32_t wrong = sums.SumOf(page) ^ 1;
+      H5M_RETURN_IF_ERROR(sums.Write(at / page_bytes, {&wrong, 1}));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status FileRestore::Came(uint64_t bytes) const {
@@ -103,8 +142,9 @@ absl::Status FileRestore::GetIndex(const FileCopy& copy, std::vector<ArchivedSeg
   }
   {
     H5M_ASSIGN_OR_RETURN(const auto file, tree_.Open(name, OpenKind::kCreateFresh, 0600));
-    ExtentSet written;
-    H5M_RETURN_IF_ERROR(GetLayer(copy.file_id, copy.index, copy.index_bytes, *file, &written));
+    ExtentSet written, lost;
+    H5M_RETURN_IF_ERROR(
+        GetLayer(copy.file_id, copy.index, copy.index_bytes, *file, &written, &lost));
     H5M_ASSIGN_OR_RETURN(const uint64_t size, file->Size());
     if (size != copy.index_bytes) {
       return absl::DataLossError(StrCat(copy.prefix, ": its index has ", size,
@@ -142,7 +182,8 @@ absl::Status FileRestore::PrepareIndex(const FileCopy& copy,
 }
 
 absl::Status FileRestore::GetLayer(const FileId& file_id, const CopyLayer& layer,
-                                   uint64_t size_bytes, EnvFile& file, ExtentSet* written) {
+                                   uint64_t size_bytes, EnvFile& file, ExtentSet* written,
+                                   ExtentSet* lost) {
   for (size_t i = 0; i < layer.parts.size(); ++i) {
     H5M_ASSIGN_OR_RETURN(const Part part, GetPart(archive_, file_id, layer, i));
     std::string_view bytes = part.bytes;
@@ -153,11 +194,14 @@ absl::Status FileRestore::GetLayer(const FileId& file_id, const CopyLayer& layer
         const Extent inside{extent.offset, end - extent.offset};
         H5M_RETURN_IF_ERROR(WriteAt(file, inside.offset, bytes.substr(0, inside.length)));
         written->Add(inside);
+        lost->Remove(inside);
       }
       bytes.remove_prefix(extent.length);
     }
     H5M_RETURN_IF_ERROR(Came(layer.parts[i].length));
   }
+  for (const Extent& extent : layer.lost) lost->Add(extent);
+  lost->TruncateTo(size_bytes);
   return absl::OkStatus();
 }
 
@@ -167,15 +211,19 @@ absl::Status FileRestore::GetHead(const FileCopy& copy, const CopyHead& head,
   H5M_ASSIGN_OR_RETURN(const auto file, tree_.Open(name, OpenKind::kCreateFresh, kWritable));
   // The process's umask does not count.
   H5M_RETURN_IF_ERROR(file->SetMode(mode_bits, -1));
-  ExtentSet written;
+  ExtentSet written, lost;
   for (const CopyLayer& layer : head.layers) {
-    H5M_RETURN_IF_ERROR(GetLayer(copy.file_id, layer, head.size_bytes, *file, &written));
+    H5M_RETURN_IF_ERROR(GetLayer(copy.file_id, layer, head.size_bytes, *file, &written, &lost));
   }
   H5M_RETURN_IF_ERROR(file->Truncate(head.size_bytes));
+  const ExtentSet lost_pages = WholePages(lost, copy.page_size_bytes, head.size_bytes);
+  lost_bytes_ += lost_pages.byte_count();
+  H5M_RETURN_IF_ERROR(FillLost(*file, lost_pages));
   H5M_RETURN_IF_ERROR(file->Sync());
   H5M_ASSIGN_OR_RETURN(auto sums_file, tree_.Open(sums_name, OpenKind::kCreateFresh, 0600));
   SumsFile sums(std::move(sums_file), copy.page_size_bytes);
   H5M_RETURN_IF_ERROR(WriteSums(*file, written, copy.page_size_bytes, sums));
+  H5M_RETURN_IF_ERROR(SpoilSums(*file, lost_pages, copy.page_size_bytes, sums));
   return sums.Sync();
 }
 

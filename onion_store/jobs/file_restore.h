@@ -30,6 +30,8 @@ class FileRestore {
 
   // Rebuilds what `copy` names as `name`. Errors as RootRestore::Restore().
   absl::Status Run(const FileCopy& copy, const std::string& name);
+  // The bytes of pages that the copy lacks, as they were damaged: reads of them fail as before.
+  uint64_t lost_bytes() const { return lost_bytes_; }
 
  private:
   absl::Status MakeDirectories(const std::string& name);
@@ -38,9 +40,9 @@ class FileRestore {
   absl::Status PrepareIndex(const FileCopy& copy, std::vector<ArchivedSegment>* segments);
   absl::Status GetHead(const FileCopy& copy, const CopyHead& head, const std::string& name,
                        uint32_t mode_bits, const std::string& sums_name);
-  // Applies a layer to `file`, up to `size_bytes`; notes what it wrote.
+  // Applies a layer to `file`, up to `size_bytes`; notes what it wrote, and what it lacks.
   absl::Status GetLayer(const FileId& file_id, const CopyLayer& layer, uint64_t size_bytes,
-                        EnvFile& file, ExtentSet* written);
+                        EnvFile& file, ExtentSet* written, ExtentSet* lost);
   absl::Status GetSegment(const FileCopy& copy, const ArchivedSegment& segment,
                           const std::string& name);
   // Gives the index its name: from now on the file is there.
@@ -52,6 +54,7 @@ class FileRestore {
   const std::string aside_;
   ObjectStore& archive_;
   const RestoreOptions& options_;
+  uint64_t lost_bytes_ = 0;
 };
 
 }  // namespace h5mirror::store

@@ -6,16 +6,21 @@
 #include <vector>
 
 #include "base/status_macros.h"
+#include "base/strings.h"
 #include "onion_store/disk/coding.h"
 
 namespace h5mirror::store {
 namespace {
 
 constexpr uint64_t kPieceBytes = 1 << 20;
+constexpr uint64_t kPageBytesMin = 512;
 
 class VersionBytes final : public LayerBytes {
  public:
-  explicit VersionBytes(std::unique_ptr<VersionReader> version) : version_(std::move(version)) {}
+  VersionBytes(std::unique_ptr<VersionReader> version, uint64_t begin)
+      : version_(std::move(version)), at_(begin) {}
+
+  uint64_t position() const override { return at_; }
 
  private:
   absl::StatusOr<Extent> Next(uint64_t length_max) override {
@@ -32,9 +37,10 @@ class VersionBytes final : public LayerBytes {
     return version_->Read(offset, out);
   }
   bool skips_zeros() const override { return true; }
+  uint64_t page_bytes() const override { return version_->page_size_bytes(); }
 
   const std::unique_ptr<VersionReader> version_;
-  uint64_t at_ = 0;
+  uint64_t at_;
 };
 
 class ChangedBytes final : public LayerBytes {
@@ -68,6 +74,7 @@ class ChangedBytes final : public LayerBytes {
   absl::Status Read(uint64_t offset, absl::Span<char> out) override {
     return version_->Read(offset, out);
   }
+  uint64_t page_bytes() const override { return version_->page_size_bytes(); }
 
   const std::unique_ptr<VersionReader> version_;
   const std::unique_ptr<ChangeReader> changes_;
@@ -98,26 +105,55 @@ class FileBytes final : public LayerBytes {
 
 }  // namespace
 
-absl::StatusOr<bool> LayerBytes::Fill(Part* part) {
-  while (part->bytes.size() < kPartDataBytesMax && part->extents.size() < kPartExtentsMax) {
-    const size_t at = part->bytes.size();
-    H5M_ASSIGN_OR_RETURN(const Extent next, Next(std::min(kPieceBytes, kPartDataBytesMax - at)));
+absl::StatusOr<bool> LayerBytes::Fill(Part* part, std::vector<Extent>* lost) {
+  // A damaged range may become as many extents as it has pages.
+  constexpr size_t kExtentsEnough = kPartExtentsMax - kPieceBytes / kPageBytesMin;
+  while (part->bytes.size() < kPartDataBytesMax && part->extents.size() < kExtentsEnough) {
+    H5M_ASSIGN_OR_RETURN(const Extent next,
+                         Next(std::min(kPieceBytes, kPartDataBytesMax - part->bytes.size())));
     if (next.length == 0) return false;
-    part->bytes.resize(at + next.length);
-    H5M_RETURN_IF_ERROR(Read(next.offset, absl::MakeSpan(part->bytes).subspan(at)));
-    if (skips_zeros() && IsZero(std::string_view(part->bytes).substr(at))) {
-      part->bytes.resize(at);
-    } else if (!part->extents.empty() && part->extents.back().end() == next.offset) {
-      part->extents.back().length += next.length;
-    } else {
-      part->extents.push_back(next);
-    }
+    H5M_RETURN_IF_ERROR(Take(next, part, lost));
   }
   return true;
 }
 
-std::unique_ptr<LayerBytes> LayerBytes::OfVersion(std::unique_ptr<VersionReader> version) {
-  return std::make_unique<VersionBytes>(std::move(version));
+absl::Status LayerBytes::Take(const Extent& range, Part* part, std::vector<Extent>* lost) {
+  const size_t at = part->bytes.size();
+  part->bytes.resize(at + range.length);
+  const absl::Status read = Read(range.offset, absl::MakeSpan(part->bytes).subspan(at));
+  if (absl::IsDataLoss(read) && page_bytes() != 0) {
+    part->bytes.resize(at);
+    const uint64_t first_end = RoundDown(range.offset, page_bytes()) + page_bytes();
+    if (range.end() <= first_end) {
+      if (damage_.empty()) damage_ = ToStd(read.message());
+      if (!lost->empty() && lost->back().end() == range.offset) {
+        lost->back().length += range.length;
+      } else {
+        lost->push_back(range);
+      }
+      return absl::OkStatus();
+    }
+    for (uint64_t from = range.offset; from < range.end();) {
+      const uint64_t end = std::min(RoundDown(from, page_bytes()) + page_bytes(), range.end());
+      H5M_RETURN_IF_ERROR(Take({from, end - from}, part, lost));
+      from = end;
+    }
+    return absl::OkStatus();
+  }
+  H5M_RETURN_IF_ERROR(read);
+  if (skips_zeros() && IsZero(std::string_view(part->bytes).substr(at))) {
+    part->bytes.resize(at);
+  } else if (!part->extents.empty() && part->extents.back().end() == range.offset) {
+    part->extents.back().length += range.length;
+  } else {
+    part->extents.push_back(range);
+  }
+  return absl::OkStatus();
+}
+
+std::unique_ptr<LayerBytes> LayerBytes::OfVersion(std::unique_ptr<VersionReader> version,
+                                                  uint64_t begin) {
+  return std::make_unique<VersionBytes>(std::move(version), begin);
 }
 
 std::unique_ptr<LayerBytes> LayerBytes::OfChanges(std::unique_ptr<VersionReader> version,

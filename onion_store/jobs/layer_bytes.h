@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/env.h"
@@ -18,11 +20,17 @@ class LayerBytes {
  public:
   virtual ~LayerBytes() = default;
 
-  // The next bytes, as much as a part may have. False: they are the last. Errors: those of reading.
-  absl::StatusOr<bool> Fill(Part* part);
+  // The next bytes, as much as a part may have. False: they are the last. Damaged pages of a
+  // version go to `lost` and not to the part. Errors: those of reading.
+  absl::StatusOr<bool> Fill(Part* part, std::vector<Extent>* lost);
+  // What the first damaged page said; empty: there was none.
+  const std::string& damage() const { return damage_; }
+  // All of a version before it was in a part, was lost or is zeros.
+  virtual uint64_t position() const { return 0; }
 
-  // All of a version but its zeros.
-  static std::unique_ptr<LayerBytes> OfVersion(std::unique_ptr<VersionReader> version);
+  // All of a version from `begin` on, but its zeros.
+  static std::unique_ptr<LayerBytes> OfVersion(std::unique_ptr<VersionReader> version,
+                                               uint64_t begin = 0);
   // What changed up to the version `changes->to()`, which `version` reads; zeros too.
   static std::unique_ptr<LayerBytes> OfChanges(std::unique_ptr<VersionReader> version,
                                                std::unique_ptr<ChangeReader> changes);
@@ -35,6 +43,14 @@ class LayerBytes {
   virtual absl::Status Read(uint64_t offset, absl::Span<char> out) = 0;
   // Whether ranges of zeros are left out.
   virtual bool skips_zeros() const { return false; }
+  // Of a version, whose pages may be damaged one by one; 0: of a file.
+  virtual uint64_t page_bytes() const { return 0; }
+
+ private:
+  // Takes `range`, and where that is damaged each of its pages.
+  absl::Status Take(const Extent& range, Part* part, std::vector<Extent>* lost);
+
+  std::string damage_;
 };
 
 }  // namespace h5mirror::store

@@ -118,7 +118,7 @@ class RootRestoreImpl final : public RootRestore {
     absl::Status restored;
     for (int i = 0; i < kTriesMax; ++i) {
       H5M_RETURN_IF_ERROR(Discard(file->name));
-      restored = RestoreCopy(archive, options, *file);
+      restored = RestoreCopy(archive, options, file);
       if (!absl::IsDataLoss(restored) && !absl::IsNotFound(restored)) break;
       // A server that lives may have put a newer copy, and deleted objects of this one.
       H5M_ASSIGN_OR_RETURN(const bool is_newer, FindNewer(archive, file));
@@ -159,9 +159,12 @@ class RootRestoreImpl final : public RootRestore {
 
  private:
   absl::Status RestoreCopy(ObjectStore& archive, const RestoreOptions& options,
-                           const RestorableFile& file) {
-    H5M_ASSIGN_OR_RETURN(const FileCopy copy, GetCopyList(archive, file.prefix));
-    return FileRestore(*tree_, vfs_, kAside, archive, options).Run(copy, file.name);
+                           RestorableFile* file) {
+    H5M_ASSIGN_OR_RETURN(const FileCopy copy, GetCopyList(archive, file->prefix));
+    FileRestore restore(*tree_, vfs_, kAside, archive, options);
+    H5M_RETURN_IF_ERROR(restore.Run(copy, file->name));
+    file->lost_bytes = restore.lost_bytes();
+    return absl::OkStatus();
   }
 
   // Whether the file has a newer copy by now; `file` then describes that one, under the same name.

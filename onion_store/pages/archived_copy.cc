@@ -23,12 +23,16 @@ using Json = nlohmann::json;
 
 constexpr std::string_view kPartMagic = "H5MARCD1";
 constexpr std::string_view kListMagic = "H5MARCL1";
+constexpr std::string_view kBegunMagic = "H5MARCB1";
+constexpr std::string_view kBegun = "-begun-";
 constexpr size_t kPartHeaderBytes = 64;
 constexpr size_t kListHeaderBytes = 16;
 constexpr size_t kCrcOffset = 8;
 constexpr size_t kEntryBytes = 16;
 constexpr uint64_t kGetBytes = 8 << 20;
 constexpr int64_t kFormat = 1;
+// Programs that know the first alone would restore lost bytes as zeros.
+constexpr int64_t kFormatWithLost = 2;
 constexpr size_t kLayersMax = 1000;
 constexpr size_t kHeadsMax = 100000;
 constexpr size_t kNumberDigits = 20;
@@ -64,8 +68,30 @@ absl::StatusOr<const Json*> ListIn(const Json& json, const char* key, size_t cou
 Json ToJson(const CopyLayer& layer) {
   Json parts = Json::array();
   for (const PartObject& part : layer.parts) parts.push_back({part.length, part.crc32c});
-  return {{"from", layer.from},     {"from_cut", layer.from_cut}, {"weight", layer.weight},
-          {"prefix", layer.prefix}, {"first", layer.first},       {"parts", std::move(parts)}};
+  Json json = {{"from", layer.from},     {"from_cut", layer.from_cut}, {"weight", layer.weight},
+               {"prefix", layer.prefix}, {"first", layer.first},       {"parts", std::move(parts)}};
+  for (const Extent& lost : layer.lost) json["lost"].push_back({lost.offset, lost.length});
+  return json;
+}
+
+absl::StatusOr<std::vector<Extent>> LostOf(const Json& json) {
+  std::vector<Extent> lost;
+  if (!json.contains("lost")) return lost;
+  H5M_ASSIGN_OR_RETURN(const Json* list, ListIn(json, "lost", kLostExtentsMax));
+  uint64_t end = 0;
+  for (const Json& each : *list) {
+    const bool is_pair = each.is_array() && each.size() == 2 && each[0].is_number_unsigned() &&
+                         each[1].is_number_unsigned();
+    if (!is_pair) return Wrong("a lost range is no pair of numbers");
+    const Extent extent{each[0].get<uint64_t>(), each[1].get<uint64_t>()};
+    const bool is_sane = extent.offset >= end && extent.length > 0 &&
+                         extent.offset <= static_cast<uint64_t>(INT64_MAX) &&
+                         extent.length <= static_cast<uint64_t>(INT64_MAX) - extent.offset;
+    if (!is_sane) return Wrong("a lost range cannot be");
+    lost.push_back(extent);
+    end = extent.end();
+  }
+  return lost;
 }
 
 absl::StatusOr<PartObject> PartOf(const Json& json) {
@@ -97,6 +123,7 @@ absl::StatusOr<CopyLayer> LayerOf(const FileId& file_id, const Json& json) {
     H5M_ASSIGN_OR_RETURN(const PartObject part, PartOf(each));
     layer.parts.push_back(part);
   }
+  H5M_ASSIGN_OR_RETURN(layer.lost, LostOf(json));
   return layer;
 }
 
@@ -111,6 +138,8 @@ absl::StatusOr<CopyHead> HeadOf(const FileId& file_id, const Json& json) {
     H5M_ASSIGN_OR_RETURN(CopyLayer layer, LayerOf(file_id, each));
     head.layers.push_back(std::move(layer));
   }
+  const auto damaged = json.find("damaged");
+  head.is_damaged = damaged != json.end() && *damaged == Json(true);
   if (head.layers.empty() || head.layers.front().from != 0) return Wrong("a head has no beginning");
   return head;
 }
@@ -139,7 +168,7 @@ absl::Status NamesOf(const Json& json, FileCopy* copy) {
 absl::StatusOr<FileCopy> CopyOf(std::string_view prefix, const Json& json) {
   FileCopy copy;
   copy.prefix = std::string(prefix);
-  H5M_RETURN_IF_ERROR(NumberIn(json, "format", kFormat, kFormat).status());
+  H5M_RETURN_IF_ERROR(NumberIn(json, "format", kFormat, kFormatWithLost).status());
   H5M_ASSIGN_OR_RETURN(const std::string id, TextIn(json, "file_id"));
   const auto file_id = ParseHex16(id);
   if (!file_id.ok() || !copy.prefix.starts_with(CopyPrefix(*file_id))) {
@@ -159,8 +188,44 @@ absl::StatusOr<FileCopy> CopyOf(std::string_view prefix, const Json& json) {
   const auto index = json.find("index");
   if (index == json.end()) return Wrong("it has no index");
   H5M_ASSIGN_OR_RETURN(copy.index, LayerOf(copy.file_id, *index));
+  if (!copy.index.lost.empty()) return Wrong("its index is damaged");
   H5M_RETURN_IF_ERROR(HeadsOf(json, &copy));
   return copy;
+}
+
+Json ToJson(const CopyHead& head) {
+  Json layers = Json::array();
+  for (const CopyLayer& layer : head.layers) layers.push_back(ToJson(layer));
+  Json json = {{"generation", head.generation},
+               {"version", head.version},
+               {"cut", head.cut},
+               {"size_bytes", head.size_bytes},
+               {"layers", std::move(layers)}};
+  if (head.is_damaged) json["damaged"] = true;
+  return json;
+}
+
+// A text with its length and checksum.
+std::string Framed(std::string_view magic, const Json& json) {
+  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string object(magic);
+  PutInt<uint32_t>(&object, Crc32c(text));
+  PutInt<uint32_t>(&object, static_cast<uint32_t>(text.size()));
+  return object += text;
+}
+
+absl::StatusOr<Json> Unframed(std::string_view magic, std::string_view object) {
+  if (object.size() < kListHeaderBytes || !object.starts_with(magic)) {
+    return Wrong("it is no list of a copy");
+  }
+  const std::string_view text = object.substr(kListHeaderBytes);
+  if (GetInt<uint32_t>(object.data() + 12) != text.size() ||
+      GetInt<uint32_t>(object.data() + kCrcOffset) != Crc32c(text)) {
+    return Wrong("it does not match its checksum");
+  }
+  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return Wrong("it does not parse");
+  return json;
 }
 
 // The extents of a table, whose bytes must add up to `bytes`.
@@ -246,52 +311,71 @@ uint64_t CopyLayer::object_bytes() const {
   return bytes;
 }
 
+uint64_t FileCopy::lost_bytes() const {
+  uint64_t bytes = 0;
+  for (const CopyHead& head : heads) {
+    for (const CopyLayer& layer : head.layers) {
+      for (const Extent& lost : layer.lost) bytes += lost.length;
+    }
+  }
+  return bytes;
+}
+
 std::string CopyLayer::PartName(size_t i) const {
   return StrCat(prefix, absl::StrFormat("-data-%06d", first + i));
 }
 
 std::string EncodeCopyList(const FileCopy& copy) {
   Json heads = Json::array();
-  for (const CopyHead& head : copy.heads) {
-    Json layers = Json::array();
-    for (const CopyLayer& layer : head.layers) layers.push_back(ToJson(layer));
-    heads.push_back({{"generation", head.generation},
-                     {"version", head.version},
-                     {"cut", head.cut},
-                     {"size_bytes", head.size_bytes},
-                     {"layers", std::move(layers)}});
-  }
-  const Json json = {{"format", kFormat},
-                     {"file_id", HexOf(copy.file_id)},
-                     {"name", copy.name},
-                     {"owner", copy.owner},
-                     {"time_ns", absl::ToUnixNanos(copy.time)},
-                     {"version_time_ns", absl::ToUnixNanos(copy.version_time)},
-                     {"page_size_bytes", copy.page_size_bytes},
-                     {"mode_bits", copy.mode_bits},
-                     {"versions", copy.versions},
-                     {"index_bytes", copy.index_bytes},
-                     {"index", ToJson(copy.index)},
-                     {"heads", std::move(heads)}};
-  const std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-  std::string object(kListMagic);
-  PutInt<uint32_t>(&object, Crc32c(text));
-  PutInt<uint32_t>(&object, static_cast<uint32_t>(text.size()));
-  return object += text;
+  for (const CopyHead& head : copy.heads) heads.push_back(ToJson(head));
+  return Framed(kListMagic, {{"format", copy.lost_bytes() == 0 ? kFormat : kFormatWithLost},
+                             {"file_id", HexOf(copy.file_id)},
+                             {"name", copy.name},
+                             {"owner", copy.owner},
+                             {"time_ns", absl::ToUnixNanos(copy.time)},
+                             {"version_time_ns", absl::ToUnixNanos(copy.version_time)},
+                             {"page_size_bytes", copy.page_size_bytes},
+                             {"mode_bits", copy.mode_bits},
+                             {"versions", copy.versions},
+                             {"index_bytes", copy.index_bytes},
+                             {"index", ToJson(copy.index)},
+                             {"heads", std::move(heads)}});
 }
 
 absl::StatusOr<FileCopy> DecodeCopyList(std::string_view prefix, std::string_view object) {
-  if (object.size() < kListHeaderBytes || !object.starts_with(kListMagic)) {
-    return Wrong("it is no list of a copy");
-  }
-  const std::string_view text = object.substr(kListHeaderBytes);
-  if (GetInt<uint32_t>(object.data() + 12) != text.size() ||
-      GetInt<uint32_t>(object.data() + kCrcOffset) != Crc32c(text)) {
-    return Wrong("it does not match its checksum");
-  }
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return Wrong("it does not parse");
+  H5M_ASSIGN_OR_RETURN(const Json json, Unframed(kListMagic, object));
   return CopyOf(prefix, json);
+}
+
+std::string EncodeBegunCopy(const BegunCopy& begun) {
+  Json heads = Json::array();
+  for (const CopyHead& head : begun.heads) heads.push_back(ToJson(head));
+  return Framed(kBegunMagic, {{"format", kFormat},
+                              {"file_id", HexOf(begun.file_id)},
+                              {"done_bytes", begun.done_bytes},
+                              {"heads", std::move(heads)}});
+}
+
+absl::StatusOr<BegunCopy> DecodeBegunCopy(const FileId& file_id, std::string_view object) {
+  H5M_ASSIGN_OR_RETURN(const Json json, Unframed(kBegunMagic, object));
+  H5M_RETURN_IF_ERROR(NumberIn(json, "format", kFormat, kFormat).status());
+  H5M_ASSIGN_OR_RETURN(const std::string id, TextIn(json, "file_id"));
+  if (id != HexOf(file_id)) return Wrong("it is of another file");
+  FileCopy copy;
+  copy.file_id = file_id;
+  H5M_RETURN_IF_ERROR(HeadsOf(json, &copy));
+  BegunCopy begun{file_id, std::move(copy.heads), 0};
+  H5M_ASSIGN_OR_RETURN(begun.done_bytes, NumberIn(json, "done_bytes", 0, INT64_MAX));
+  return begun;
+}
+
+std::string BegunCopyName(std::string_view prefix, uint64_t number) {
+  return StrCat(prefix, kBegun, absl::StrFormat("%06d", number));
+}
+
+bool IsBegunCopyName(std::string_view name) {
+  const size_t at = name.rfind(kBegun);
+  return at != name.npos && name.find('/', at) == name.npos;
 }
 
 std::string CopyPrefix(const FileId& file_id) { return StrCat("files/", HexOf(file_id), "/copy-"); }

@@ -4,6 +4,7 @@
 //
 //   files/FILEID/copy-NUMBER-RANDOM-data-NNNNNN   parts: extents and their bytes
 //   files/FILEID/copy-NUMBER-RANDOM-list          names all parts that the copy needs; put last
+//   files/FILEID/copy-NUMBER-RANDOM-begun-NNNNNN  names parts of a copy that is not whole yet
 //
 // What is read back may be damaged, or somebody's who means harm: each number is checked.
 #ifndef H5MIRROR_ONION_STORE_PAGES_ARCHIVED_COPY_H_
@@ -28,6 +29,8 @@ inline constexpr uint64_t kPartDataBytesMax = 8 << 20;
 inline constexpr size_t kPartExtentsMax = 1 << 16;
 // The whole object of a part: header, table and bytes.
 inline constexpr uint64_t kPartObjectBytesMax = 64 + kPartExtentsMax * 16 + kPartDataBytesMax;
+// A layer that lacks more ranges is none worth having.
+inline constexpr size_t kLostExtentsMax = 1024;
 inline constexpr uint64_t kCopyListBytesMax = uint64_t{64} << 20;
 
 struct Part {
@@ -57,6 +60,9 @@ struct CopyLayer {
   std::string prefix;  // of the copy that put them
   uint64_t first = 0;  // the number of the first part
   std::vector<PartObject> parts;
+  // What the layer should have, and could not be read, as it is damaged. A later layer that has the
+  // bytes mends it. In order; none is empty.
+  std::vector<Extent> lost = {};
 
   uint64_t object_bytes() const;
   std::string PartName(size_t i) const;
@@ -70,6 +76,8 @@ struct CopyHead {
   CutNumber cut = 0;
   uint64_t size_bytes = 0;
   std::vector<CopyLayer> layers;  // from the first, each over those before
+  // Bytes of the layers are damaged in the head by now: they must not be taken from it anew.
+  bool is_damaged = false;
   bool operator==(const CopyHead&) const = default;
 };
 
@@ -89,8 +97,24 @@ struct FileCopy {
   std::vector<CopyHead> heads;  // by generation; the last one is that of the newest version
 
   const CopyHead& newest() const { return heads.back(); }
+  // Of all layers together.
+  uint64_t lost_bytes() const;
   bool operator==(const FileCopy&) const = default;
 };
+
+// What a copy that is under way, or was broken off, has put of its heads.
+struct BegunCopy {
+  FileId file_id{};
+  std::vector<CopyHead> heads;  // by generation; all but the last are whole
+  uint64_t done_bytes = 0;      // of the last one: its layers have all before, but zeros
+  bool operator==(const BegunCopy&) const = default;
+};
+
+std::string EncodeBegunCopy(const BegunCopy& begun);
+// kDataLoss says what is wrong.
+absl::StatusOr<BegunCopy> DecodeBegunCopy(const FileId& file_id, std::string_view object);
+std::string BegunCopyName(std::string_view prefix, uint64_t number);
+bool IsBegunCopyName(std::string_view name);
 
 std::string EncodeCopyList(const FileCopy& copy);
 // The list of `prefix`. kDataLoss says what is wrong.

@@ -48,8 +48,13 @@ std::string ListedCopies::LostPart(const CopyLayer& layer) const {
 }
 
 std::string ListedCopies::LostPart(const FileCopy& copy) const {
-  std::string lost = LostPart(copy.index);
-  for (const CopyHead& head : copy.heads) {
+  const std::string lost = LostPart(copy.index);
+  return lost.empty() ? LostPart(copy.heads) : lost;
+}
+
+std::string ListedCopies::LostPart(absl::Span<const CopyHead> heads) const {
+  std::string lost;
+  for (const CopyHead& head : heads) {
     for (const CopyLayer& layer : head.layers) {
       if (lost.empty()) lost = LostPart(layer);
     }

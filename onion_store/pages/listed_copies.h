@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "onion_store/object_store.h"
 #include "onion_store/pages/archived_copy.h"
 #include "onion_store/types.h"
@@ -27,6 +28,8 @@ class ListedCopies {
   // The name of an object that the copy needs, and that is not listed with its length; empty: all
   // are there. Says nothing of their bytes.
   std::string LostPart(const FileCopy& copy) const;
+  // The same, of heads alone.
+  std::string LostPart(absl::Span<const CopyHead> heads) const;
 
  private:
   std::string LostPart(const CopyLayer& layer) const;

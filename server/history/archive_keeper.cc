@@ -1,6 +1,7 @@
 #include "server/history/archive_keeper.h"
 
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <utility>
@@ -65,7 +66,8 @@ void ArchiveOrder::End(const absl::Status& status) {
 ArchiveKeeper::ArchiveKeeper(const Config& config, store::Store& store,
                              archive::RootArchive* archive, Clock& clock, SpaceCounter* counter,
                              EventSink* events)
-    : after_(config.archive_after),
+    : root_(config.root),
+      after_(config.archive_after),
       local_bytes_(config.archive_local_bytes),
       every_(config.archive_every),
       copies_(config.archive_heads ? store::ArchiveCopy::kKeep : store::ArchiveCopy::kNone),
@@ -155,7 +157,10 @@ void ArchiveKeeper::Round() {
   if (archive_ == nullptr) return;
   const archive::RootArchive::BackgroundWork paced;
   // An archive that was set up wrongly is told of at once.
-  if (!std::exchange(is_known_, true)) Probe();
+  if (!std::exchange(is_known_, true)) {
+    Probe();
+    WarnOfOneDisk();
+  }
   FillOrders();
   if (!stopping() && clock_.Monotonic() >= next_pass_) {
     if (Probe()) {
@@ -174,10 +179,23 @@ bool ArchiveKeeper::Probe() {
   // In a cluster each cell has an owner object of its own, and the archive none.
   if (!answer.ok() && !absl::IsNotFound(answer)) return false;
   archive_->NoteTopOwner(answer.ok());
+  archive_->NoteCluster(kProbeTimeout);
   // Else those that failed once might never be made again.
   if (!archive_->Standing().error.empty())
     archive_->List(owner, "", 1, kProbeTimeout).IgnoreError();
   return true;
+}
+
+void ArchiveKeeper::WarnOfOneDisk() const {
+  const std::string place = archive_->Describe();
+  struct stat root = {};
+  struct stat archive = {};
+  if (stat(root_.c_str(), &root) != 0 || stat(place.c_str(), &archive) != 0) return;
+  if (root.st_dev != archive.st_dev) return;
+  spdlog::warn(
+      "archive: {} is on the disk of the root {}, so that it gives no space back, and is lost with "
+      "the root: is its disk mounted?",
+      place, root_.string());
 }
 
 void ArchiveKeeper::TryLater() {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -104,6 +105,8 @@ class ArchiveKeeper {
   absl::Status Fill(ArchiveOrder& order);
   // False: the archive cannot be used now.
   bool Probe();
+  // A directory on the root's own disk may be one on which nothing is mounted.
+  void WarnOfOneDisk() const;
   void TryLater() ABSL_LOCKS_EXCLUDED(mutex_);
   // One pass over all files, from where the last one was broken off.
   void RunPass();
@@ -129,6 +132,7 @@ class ArchiveKeeper {
   void TellReceivers(const archive::ArchiveStanding& standing, Trouble trouble);
   Trouble TroubleOf(const archive::ArchiveStanding& standing) const;
 
+  const std::filesystem::path root_;
   const absl::Duration after_;
   const uint64_t local_bytes_;
   const absl::Duration every_;

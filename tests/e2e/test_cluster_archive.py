@@ -182,10 +182,16 @@ def test_another_cluster_does_not_get_into_the_archive(make, place):
     refused = second.tools.cli("archive", "p/run.h5")
     assert refused.code == 5 and "archive of another root" in refused.err, refused.describe()
     assert objects(place) == there and segments(second, "p/run.h5")
-    # The other cell has a part of its own by now.
+    # Of the other cell there is no part yet.
     write(second, "q/run.h5", 0, 4)
-    archive(second, "q/run.h5")
+    refused = second.tools.cli("archive", "q/run.h5")
+    assert refused.code == 5 and "archive of another cluster" in refused.err, refused.describe()
+    assert str(first.site.root) in refused.err and str(second.site.root) in refused.err, refused.describe()
+    assert "another cluster" in second.tools.json("status")["archive"]["error"]
+    assert not (place / "cells" / "q").exists() and segments(second, "q/run.h5")
     check(second, "q/run.h5")
+    write(first, "q/run.h5", 0, 4)
+    archive(first, "q/run.h5")
 
 
 def test_a_lost_cluster_is_rebuilt_from_its_archive(make, place, tmp_path):

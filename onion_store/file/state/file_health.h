@@ -3,9 +3,12 @@
 //   works -- Die(): a sync failed, the disk is full where no try helps, the store closed --> dead
 //     |
 //     +-- NoteApplied(error): cuts stay beside the head --> NoteApplied(OK)
+//     |
+//     +-- PutOff(): the disk has no room to make cuts durable --> TryNow(), or the time came
 //
 // After a failed sync nobody knows what the disk holds: a dead file must be opened again. Nothing
-// that was durable is lost.
+// that was durable is lost. A full disk kills nothing that can be tried again: others read the
+// file.
 #ifndef H5MIRROR_ONION_STORE_FILE_STATE_FILE_HEALTH_H_
 #define H5MIRROR_ONION_STORE_FILE_STATE_FILE_HEALTH_H_
 
@@ -13,6 +16,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 
 namespace h5mirror::store {
 
@@ -36,9 +40,23 @@ class FileHealth {
     return status != std::exchange(apply_error_, status) && !status.ok();
   }
 
+  // No room was found to make cuts durable. Nothing is to try that again before `until`.
+  void PutOff(const absl::Status& status, absl::Time until) {
+    durable_error_ = status;
+    durable_from_ = until;
+  }
+  // The last try did not fail so, or the next one is not to wait.
+  void TryNow() { PutOff(absl::OkStatus(), absl::InfinitePast()); }
+  // The error of PutOff(), until the next try succeeds.
+  const absl::Status& durable_error() const { return durable_error_; }
+  // Cuts may become durable from this time on.
+  absl::Time durable_from() const { return durable_from_; }
+
  private:
   absl::Status dead_;
   absl::Status apply_error_;
+  absl::Status durable_error_;
+  absl::Time durable_from_ = absl::InfinitePast();
 };
 
 }  // namespace h5mirror::store

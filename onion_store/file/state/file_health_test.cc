@@ -32,6 +32,18 @@ TEST(FileHealthTest, WhoLeavesADeadFileLearnsWhatItDiedOf) {
   EXPECT_TRUE(absl::IsUnavailable(failed.dead()));
 }
 
+TEST(FileHealthTest, WhatIsPutOffWaitsUntilItsTimeAndKillsNothing) {
+  FileHealth health;
+  EXPECT_EQ(health.durable_from(), absl::InfinitePast());
+  health.PutOff(absl::ResourceExhaustedError("full"), absl::FromUnixSeconds(10));
+  EXPECT_TRUE(health.dead().ok());
+  EXPECT_EQ(health.durable_from(), absl::FromUnixSeconds(10));
+  EXPECT_TRUE(absl::IsResourceExhausted(health.durable_error()));
+  health.TryNow();
+  EXPECT_EQ(health.durable_from(), absl::InfinitePast());
+  EXPECT_TRUE(health.durable_error().ok());
+}
+
 TEST(FileHealthTest, AnApplyThatGoesOnFailingIsToldOfOnce) {
   FileHealth health;
   EXPECT_FALSE(health.NoteApplied(absl::OkStatus()));

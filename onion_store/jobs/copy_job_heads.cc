@@ -1,0 +1,258 @@
+// The heads of a copy: which layers of the last copy stay, what the new ones are of, and where a
+// copy goes on that was broken off.
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/status_macros.h"
+#include "base/strings.h"
+#include "onion_store/jobs/copy_job.h"
+
+namespace h5mirror::store {
+namespace {
+
+// Beyond either the next copy begins with a layer of all bytes.
+constexpr size_t kLayersMax = 64;
+// The same, while the head has damaged pages whose bytes only the older layers have.
+constexpr size_t kDamagedLayersMax = 500;
+// Of all bytes: each time that a copy is broken off makes one.
+constexpr size_t kBegunLayersMax = 300;
+constexpr size_t kVersionsAtOnce = 1000;
+constexpr absl::Duration kPutTimeout = absl::Minutes(2);
+constexpr absl::Duration kDeleteTimeout = absl::Seconds(30);
+
+uint64_t ObjectBytes(absl::Span<const CopyLayer> layers) {
+  uint64_t bytes = 0;
+  for (const CopyLayer& layer : layers) bytes += layer.object_bytes();
+  return bytes;
+}
+
+// Whether changes over `layers` cost more by now than all bytes anew. A copy that was broken off
+// has put these in several layers.
+bool IsWorn(absl::Span<const CopyLayer> layers) {
+  const auto is_change = [](const CopyLayer& layer) { return layer.from != 0; };
+  const auto first = std::find_if(layers.begin(), layers.end(), is_change);
+  const auto all = static_cast<size_t>(first - layers.begin());
+  return layers.size() - all + 1 >= kLayersMax ||
+         ObjectBytes(layers.subspan(all)) > ObjectBytes(layers.first(all));
+}
+
+// A later job reads a little anew, and this one seldom tells: its list has a line for each part.
+bool IsTimeToNote(uint64_t parts, uint64_t noted_parts) {
+  return parts - noted_parts >= std::max<uint64_t>(1, parts / 16);
+}
+
+}  // namespace
+
+absl::Status CopyJob::PlanHeads() {
+  const auto version = index_.GetVersion(version_);
+  if (absl::IsNotFound(version.status())) {
+    return LeaveFor(StrCat("version ", version_, " was dropped meanwhile"));
+  }
+  H5M_RETURN_IF_ERROR(version.status());
+  copy_.version_time = version->info.server_time;
+  std::vector<VersionSize> versions;
+  VersionNumber after = 0;
+  for (bool more = true; more;) {
+    H5M_ASSIGN_OR_RETURN(more, index_.ScanVersions(kVersionsAtOnce, after, &versions));
+    for (const VersionSize& each : versions) {
+      if (each.version <= version_) heads_[each.generation] = each.version;
+    }
+    if (!versions.empty()) after = versions.back().version;
+    versions.clear();
+  }
+  phase_ = Phase::kHead;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> CopyJob::IsThere(VersionNumber version, CutNumber cut, int64_t generation) {
+  const auto row = index_.GetVersion(version);
+  if (absl::IsNotFound(row.status())) return false;
+  H5M_RETURN_IF_ERROR(row.status());
+  return row->info.cut == cut && row->info.generation == generation;
+}
+
+absl::Status CopyJob::BeginHead() {
+  if (heads_.empty()) {
+    phase_ = Phase::kIndex;
+    return absl::OkStatus();
+  }
+  const auto [generation, version] = *heads_.begin();
+  auto opened = file_.OpenVersion(version);
+  if (absl::IsNotFound(opened.status()) || absl::IsOutOfRange(opened.status())) {
+    return LeaveFor(StrCat("version ", version, " was dropped meanwhile"));
+  }
+  H5M_ASSIGN_OR_RETURN(auto reader, std::move(opened));
+  const VersionInfo& info = reader->info();
+  CopyHead head{generation, version, info.cut, info.size_bytes, {}};
+  const CopyHead* const last = LastHead(generation);
+  bool stays = false;
+  if (last != nullptr) {
+    H5M_ASSIGN_OR_RETURN(stays, Stays(*last, info));
+  }
+  // All bytes of an earlier version are there by now.
+  if (!copy_.heads.empty() && copy_.heads.back().generation == generation) {
+    const CopyHead begun = std::move(copy_.heads.back());
+    copy_.heads.pop_back();
+    return GoOnFrom(begun, std::move(head));
+  }
+  if (stays) {
+    copy_.heads.push_back(*last);
+    heads_.erase(heads_.begin());
+    return absl::OkStatus();
+  }
+  CopyLayer layer = NewLayer();
+  if (last != nullptr) {
+    const bool is_damaged = last->is_damaged && last->layers.size() < kDamagedLayersMax;
+    head.is_damaged = is_damaged || damaged_ == generation;
+    if (head.is_damaged || !IsWorn(last->layers)) {
+      H5M_ASSIGN_OR_RETURN(bytes_, BytesOver(*last, &head, &layer));
+    }
+    if (bytes_ == nullptr) head.is_damaged = false;
+  }
+  if (bytes_ == nullptr) {
+    H5M_ASSIGN_OR_RETURN(const bool goes_on, GoOn(head));
+    if (goes_on) return absl::OkStatus();
+    bytes_ = LayerBytes::OfVersion(std::move(reader));
+  }
+  head.layers.push_back(std::move(layer));
+  copy_.heads.push_back(std::move(head));
+  heads_.erase(heads_.begin());
+  has_more_ = true;
+  phase_ = Phase::kHeadParts;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> CopyJob::GoOn(const CopyHead& wanted) {
+  if (!begun_) return false;
+  const auto found =
+      std::find_if(begun_->heads.begin(), begun_->heads.end(),
+                   [&](const CopyHead& head) { return head.generation == wanted.generation; });
+  if (found == begun_->heads.end() || found->version > wanted.version) return false;
+  H5M_ASSIGN_OR_RETURN(const bool is_there, IsThere(found->version, found->cut, found->generation));
+  if (!is_there || found->layers.size() > kBegunLayersMax) return false;
+  const bool is_last = &*found == &begun_->heads.back();
+  const uint64_t done_bytes = is_last ? begun_->done_bytes : found->size_bytes;
+  CopyHead head = *found;
+  if (done_bytes >= head.size_bytes) {
+    H5M_RETURN_IF_ERROR(GoOnFrom(head, wanted));
+    return true;
+  }
+  auto reader = file_.OpenVersion(head.version);
+  if (absl::IsNotFound(reader.status()) || absl::IsOutOfRange(reader.status())) return false;
+  H5M_RETURN_IF_ERROR(reader.status());
+  // Under a name of this copy: a call of the job that was broken off may come late.
+  head.layers.push_back(NewLayer());
+  bytes_ = LayerBytes::OfVersion(*std::move(reader), done_bytes);
+  copy_.heads.push_back(std::move(head));
+  has_more_ = true;
+  phase_ = Phase::kHeadParts;
+  return true;
+}
+
+absl::Status CopyJob::GoOnFrom(const CopyHead& begun, CopyHead head) {
+  if (begun.version == head.version) {
+    heads_.erase(begun.generation);
+    copy_.heads.push_back(begun);
+    phase_ = Phase::kHead;
+    return absl::OkStatus();
+  }
+  head.layers.clear();
+  CopyLayer layer = NewLayer();
+  H5M_ASSIGN_OR_RETURN(bytes_, BytesOver(begun, &head, &layer));
+  if (bytes_ == nullptr) {  // Its version was dropped meanwhile.
+    begun_.reset();
+    phase_ = Phase::kHead;
+    return absl::OkStatus();
+  }
+  head.layers.push_back(std::move(layer));
+  heads_.erase(head.generation);
+  copy_.heads.push_back(std::move(head));
+  has_more_ = true;
+  phase_ = Phase::kHeadParts;
+  return absl::OkStatus();
+}
+
+absl::Status CopyJob::NoteBegun() {
+  uint64_t parts = 0;
+  for (const CopyLayer& layer : copy_.heads.back().layers) parts += layer.parts.size();
+  if (!IsTimeToNote(parts, std::min(parts, noted_parts_))) return absl::OkStatus();
+  const std::string text = EncodeBegunCopy({files_.file_id(), copy_.heads, bytes_->position()});
+  if (text.size() > kCopyListBytesMax) return absl::OkStatus();
+  const std::string before = std::exchange(noted_, BegunCopyName(copy_.prefix, note_count_++));
+  noted_parts_ = parts;
+  TextSource source(text);
+  H5M_RETURN_IF_ERROR(store_.Put(noted_, source, kPutTimeout));
+  return before.empty() ? absl::OkStatus() : store_.Delete(before, kDeleteTimeout);
+}
+
+const CopyHead* CopyJob::LastHead(int64_t generation) const {
+  if (!last_) return nullptr;
+  for (const CopyHead& head : last_->heads) {
+    if (head.generation == generation) return &head;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<bool> CopyJob::Stays(const CopyHead& last, const VersionInfo& newest) {
+  if (last.version == newest.version) return last.cut == newest.cut;
+  // Of an older generation the head at a version that was dropped since does, too: all that differs
+  // from the versions before it has rows.
+  const bool is_older = newest.generation != heads_.rbegin()->first;
+  if (!is_older || last.version < newest.version) return false;
+  H5M_ASSIGN_OR_RETURN(const GenerationRow began, index_.GetGeneration(newest.generation));
+  return last.cut > newest.cut && last.cut >= began.first_cut;
+}
+
+absl::StatusOr<std::unique_ptr<LayerBytes>> CopyJob::BytesOver(const CopyHead& last, CopyHead* head,
+                                                               CopyLayer* layer) {
+  H5M_ASSIGN_OR_RETURN(const bool is_there, IsThere(last.version, last.cut, last.generation));
+  if (!is_there || last.version > head->version) return nullptr;
+  head->layers = last.layers;
+  layer->from = last.version;
+  layer->from_cut = last.cut;
+  // Layers that have what is damaged by now stay as they are.
+  while (!head->is_damaged && head->layers.size() > 1 &&
+         head->layers.back().weight <= layer->weight) {
+    const CopyLayer& below = head->layers.back();
+    H5M_ASSIGN_OR_RETURN(const bool can_merge,
+                         IsThere(below.from, below.from_cut, last.generation));
+    if (!can_merge) break;
+    layer->from = below.from;
+    layer->from_cut = below.from_cut;
+    layer->weight += below.weight;
+    head->layers.pop_back();
+  }
+  H5M_ASSIGN_OR_RETURN(auto changes, file_.OpenChanges(layer->from, head->version));
+  H5M_ASSIGN_OR_RETURN(auto reader, file_.OpenVersion(head->version));
+  return LayerBytes::OfChanges(std::move(reader), std::move(changes));
+}
+
+absl::Status CopyJob::MeetDamage(const CopyLayer& layer) {
+  CopyHead& head = copy_.heads.back();
+  if (damage_.empty()) damage_ = bytes_->damage();
+  const CopyHead* const last = LastHead(head.generation);
+  const bool is_upon_last = last != nullptr && layer.from == last->version;
+  if ((last == nullptr || is_upon_last) && layer.lost.size() <= kLostExtentsMax) {
+    return absl::OkStatus();
+  }
+  const std::string why = bytes_->damage();
+  bool can_be_built_upon = false;
+  if (last != nullptr && !is_upon_last) {
+    H5M_ASSIGN_OR_RETURN(can_be_built_upon, IsThere(last->version, last->cut, last->generation));
+  }
+  bytes_.reset();
+  if (!can_be_built_upon || damaged_ == head.generation) {
+    phase_ = Phase::kBegin;
+    return absl::DataLossError(
+        StrCat(why, last == nullptr ? "; the head has too many damaged pages for a copy"
+                                    : "; the last copy stays, which may have the bytes"));
+  }
+  damaged_ = head.generation;
+  heads_.try_emplace(head.generation, head.version);
+  copy_.heads.pop_back();
+  phase_ = Phase::kHead;
+  return absl::OkStatus();
+}
+
+}  // namespace h5mirror::store
