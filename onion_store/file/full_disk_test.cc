@@ -1,4 +1,5 @@
 // A disk without room stops those that write, and nobody that only reads.
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -106,6 +107,78 @@ TEST_F(FullDiskReadersTest, AfterACrashOldVersionsAreReadAndWritersWait) {
   EXPECT_EQ(ReadVersion(**third->OpenFile("x.h5"), 3), "fourth");
 }
 
+// The caller takes it for not made.
+TEST_F(FullDiskReadersTest, ARollbackThatIsToldOfNoRoomIsNeverMade) {
+  {
+    Writer writer(file_, SessionStart::kContinue, "bytes");
+    ASSERT_TRUE(writer.Write(0, "other").ok());
+    ASSERT_TRUE(writer.Cut(BarrierKind::kCommit).ok());
+    Run(*store_);
+    ASSERT_TRUE(writer.End().ok());
+    Run(*store_);
+  }
+  int told_count = 0;
+  for (uint64_t call = 0;; ++call) {
+    const auto env = env_.CopyNow();
+    SetTimeOf(*env);
+    const auto store = OpenByHand(*env);
+    const auto file = *store->OpenFile("x.h5");
+    env->FailCall(call, absl::ResourceExhaustedError("No space left on device"));
+    const auto told = file->Rollback(1, {}, {7}).status();
+    const bool was_met = env->fault_met();
+    MakeRoom(*env, *store);
+    const auto again = store->OpenFile("x.h5");
+    ASSERT_TRUE(again.ok()) << again.status();
+    const VersionNumber newest = (*again)->Info()->newest_version.version;
+    EXPECT_EQ(newest, told.ok() ? 3 : 2) << "call " << call << ": " << told;
+    told_count += told.ok() ? 0 : 1;
+    if (HasFailure() || !was_met) break;
+  }
+  EXPECT_GT(told_count, 0);
+}
+
+// Else a close that was folded becomes a version with the next change only.
+TEST_F(FullDiskReadersTest, AVersionThatFoundNoRoomLosesNoFold) {
+  {
+    Writer writer(file_, SessionStart::kContinue, "bytes");
+    ASSERT_TRUE(writer.Write(0, "other").ok());
+    CutRequest request;
+    request.kind = BarrierKind::kSync;
+    request.size_bytes = 5;
+    request.barrier.seq = 100;
+    request.version_at = now_ + absl::Seconds(5);
+    ASSERT_TRUE(file_->Cut(writer.token(), request, nullptr).ok());
+    ASSERT_TRUE(writer.End().ok());
+  }
+  Run(*store_);
+  Fill(env_);
+  EXPECT_TRUE(absl::IsResourceExhausted(file_->MakeVersion({}, {1}).status()));
+  EXPECT_EQ(file_->Info()->newest_version.version, 1);
+  MakeRoom(env_, *store_);
+  EXPECT_EQ(ReadVersion(*file_, 2), "other");
+}
+
+// The next try comes a pause after the end of the last one, so that others get their turn.
+TEST_F(FullDiskReadersTest, TriesThatTakeLongAreNotOneLoop) {
+  Writer writer(file_, SessionStart::kContinue, "bytes");
+  ASSERT_TRUE(writer.Write(0, "other").ok());
+  ASSERT_TRUE(writer.Cut(BarrierKind::kCommit).ok());
+  Fill(env_);
+  // Each call takes a second. After so many this is a loop.
+  constexpr uint64_t kCallsMax = 10'000;
+  const absl::Time began = now_;
+  const uint64_t calls = env_.call_count();
+  env_.SetTime(
+      [=, this] { return began + absl::Seconds(std::min(env_.call_count() - calls, kCallsMax)); });
+  Run(*store_);
+  EXPECT_LT(env_.call_count() - calls, kCallsMax);
+  SetTimeOf(env_);
+  now_ = began + absl::Seconds(kCallsMax);
+  MakeRoom(env_, *store_);
+  EXPECT_EQ(ReadVersion(*file_, 2), "other");
+  EXPECT_TRUE(writer.End().ok());
+}
+
 // A sync that failed may have left the log of the index in memory only. Where the disk is too full
 // to empty that, an open tells of no version that a power loss can take.
 TEST_F(FullDiskReadersTest, WhatAnOpenTellsOfOutlivesThePower) {
@@ -165,6 +238,7 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
   bool FailCall(uint64_t call) {
     absl::Time now = absl::FromUnixSeconds(1'700'000'000);
     bool acked = false;
+    absl::Status told;
     FaultEnv env;
     env.SetTime([&] { return now; });
     StoreOptions options;
@@ -184,7 +258,10 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
       Writer writer(file, is_later ? SessionStart::kContinue : SessionStart::kNewGeneration,
                     is_later ? "bytes" : "");
       EXPECT_TRUE(writer.Write(0, "other").ok());
-      const auto on_durable = [&](const absl::StatusOr<DurableCut>& cut) { acked |= cut.ok(); };
+      const auto on_durable = [&](const absl::StatusOr<DurableCut>& cut) {
+        acked |= cut.ok();
+        told = cut.status();
+      };
       EXPECT_TRUE(writer.Cut(BarrierKind::kCommit, on_durable).ok());
       env.FailCall(call, absl::ResourceExhaustedError("No space left on device"));
       Run(*store);
@@ -192,6 +269,8 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
       now += absl::Seconds(10);
       Run(*store);
     }
+    // Also of a sync.
+    EXPECT_TRUE(told.ok() || absl::IsResourceExhausted(told)) << told;
     const bool was_met = env.fault_met();
     env.FailCalls(0, 0, absl::OkStatus());
     bool is_version = acked;
