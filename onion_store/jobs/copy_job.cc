@@ -192,6 +192,8 @@ absl::Status CopyJob::FindBegun() {
     }
     auto begun = object.ok() ? DecodeBegunCopy(files_.file_id(), *object) : object.status();
     if (begun.ok() && listed_.LostPart(begun->heads).empty()) begun_ = *std::move(begun);
+    H5M_ASSIGN_OR_RETURN(const bool is_of_use, IsOfUse(begun_));
+    if (!is_of_use) begun_.reset();
   }
   if (begun_) {
     noted_ = newest;
@@ -205,6 +207,16 @@ absl::Status CopyJob::FindBegun() {
   }
   has_looked_ = true;
   return absl::OkStatus();
+}
+
+// Else its parts would stay until this copy is whole.
+absl::StatusOr<bool> CopyJob::IsOfUse(const std::optional<BegunCopy>& begun) {
+  if (!begun) return false;
+  for (const CopyHead& head : begun->heads) {
+    H5M_ASSIGN_OR_RETURN(const bool is_there, IsThere(head.version, head.cut, head.generation));
+    if (is_there) return true;
+  }
+  return false;
 }
 
 absl::Status CopyJob::ListBroken() {
@@ -276,7 +288,7 @@ absl::Status CopyJob::Parts(CopyLayer* layer, Phase next) {
     ++next_part_;
     // How far it is helps those that come later. This copy does without.
     const bool is_of_all = phase_ == Phase::kHeadParts && layer->from == 0;
-    if (has_more_ && is_of_all) NoteBegun().IgnoreError();
+    if (is_of_all && (has_more_ || !heads_.empty())) NoteBegun().IgnoreError();
   }
   if (has_more_) return absl::OkStatus();
   bytes_.reset();

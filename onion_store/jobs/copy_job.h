@@ -83,6 +83,8 @@ class CopyJob {
   absl::Status ListBroken();
   // Looks for what the newest broken copy has that can be used.
   absl::Status FindBegun();
+  // Whether the version of one of its heads is still there.
+  absl::StatusOr<bool> IsOfUse(const std::optional<BegunCopy>& begun);
   // Begins a head with what a broken copy has of it. False: that has nothing of use.
   absl::StatusOr<bool> GoOn(const CopyHead& wanted);
   // All bytes of an earlier version of a head were put: what has changed since comes next.
@@ -152,7 +154,7 @@ class CopyJob {
   // Of this copy.
   std::string noted_;         // the newest object of NoteBegun(), or of the broken copy
   uint64_t note_count_ = 0;   // of this copy
-  uint64_t noted_parts_ = 0;  // how many parts it names
+  uint64_t noted_parts_ = 0;  // how many parts it names of the head that is made now
   ListedCopies listed_;
   uint64_t newest_listed_ = 0;   // the greatest number of a copy that has an object
   std::set<std::string> lists_;  // prefixes of copies that have a list

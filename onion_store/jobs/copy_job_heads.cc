@@ -78,6 +78,7 @@ absl::Status CopyJob::BeginHead() {
     return absl::OkStatus();
   }
   const auto [generation, version] = *heads_.begin();
+  noted_parts_ = 0;
   auto opened = file_.OpenVersion(version);
   if (absl::IsNotFound(opened.status()) || absl::IsOutOfRange(opened.status())) {
     return LeaveFor(StrCat("version ", version, " was dropped meanwhile"));
@@ -176,7 +177,9 @@ absl::Status CopyJob::GoOnFrom(const CopyHead& begun, CopyHead head) {
 absl::Status CopyJob::NoteBegun() {
   uint64_t parts = 0;
   for (const CopyLayer& layer : copy_.heads.back().layers) parts += layer.parts.size();
-  if (!IsTimeToNote(parts, std::min(parts, noted_parts_))) return absl::OkStatus();
+  // Of a head that is whole the last parts are noted too, if it was worth a note before.
+  const bool is_time = has_more_ ? IsTimeToNote(parts, noted_parts_) : noted_parts_ > 0;
+  if (!is_time) return absl::OkStatus();
   const std::string text = EncodeBegunCopy({files_.file_id(), copy_.heads, bytes_->position()});
   if (text.size() > kCopyListBytesMax) return absl::OkStatus();
   const std::string before = std::exchange(noted_, BegunCopyName(copy_.prefix, note_count_++));
@@ -237,13 +240,14 @@ absl::Status CopyJob::MeetDamage(const CopyLayer& layer) {
     return absl::OkStatus();
   }
   const std::string why = bytes_->damage();
+  // Some bytes were passed: after any error from the beginning.
+  bytes_.reset();
+  phase_ = Phase::kBegin;
   bool can_be_built_upon = false;
   if (last != nullptr && !is_upon_last) {
     H5M_ASSIGN_OR_RETURN(can_be_built_upon, IsThere(last->version, last->cut, last->generation));
   }
-  bytes_.reset();
   if (!can_be_built_upon || damaged_ == head.generation) {
-    phase_ = Phase::kBegin;
     return absl::DataLossError(
         StrCat(why, last == nullptr ? "; the head has too many damaged pages for a copy"
                                     : "; the last copy stays, which may have the bytes"));
