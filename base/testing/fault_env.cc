@@ -148,7 +148,9 @@ class FaultFile final : public EnvFile {
     absl::MutexLock lock(&state_->mutex);
     absl::Status status = state_->Call();
     if (status.ok()) H5M_RETURN_IF_ERROR(CheckEnd(offset + bytes.size()));
-    if (status.ok() && state_->capacity != UINT64_MAX && !Holds(offset, bytes) &&
+    const std::string_view data = state_->disk.nodes[node_].data;
+    const auto there = data.substr(std::min<uint64_t>(offset, data.size()), bytes.size());
+    if (status.ok() && state_->capacity != UINT64_MAX && there != bytes &&  // no copy on write
         state_->UsedBytes() + bytes.size() > state_->capacity) {
       status = absl::ResourceExhaustedError("write: No space left on device");
     }
@@ -257,13 +259,6 @@ class FaultFile final : public EnvFile {
   }
 
  private:
-  // A file system that does not copy on write needs no room to write over bytes with themselves.
-  bool Holds(uint64_t offset, const std::string& bytes) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(state_->mutex) {
-    const std::string& data = state_->disk.nodes[node_].data;
-    return offset < data.size() && data.compare(offset, bytes.size(), bytes) == 0;
-  }
-
   StatePtr state_;
   uint64_t node_;
 };

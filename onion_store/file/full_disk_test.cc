@@ -239,6 +239,7 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
     absl::Time now = absl::FromUnixSeconds(1'700'000'000);
     bool acked = false;
     absl::Status told;
+    size_t changes_at_ack = 0;
     FaultEnv env;
     env.SetTime([&] { return now; });
     StoreOptions options;
@@ -257,10 +258,17 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
       const bool is_later = GetParam() == Cuts::kLater;
       Writer writer(file, is_later ? SessionStart::kContinue : SessionStart::kNewGeneration,
                     is_later ? "bytes" : "");
+      if (GetParam() == Cuts::kFirst) {
+        // What follows is staged: the commit has more to sync than the head.
+        EXPECT_TRUE(writer.Write(0, "bytes").ok());
+        EXPECT_TRUE(writer.Cut(BarrierKind::kTick).ok());
+      }
       EXPECT_TRUE(writer.Write(0, "other").ok());
       const auto on_durable = [&](const absl::StatusOr<DurableCut>& cut) {
-        acked |= cut.ok();
         told = cut.status();
+        if (!cut.ok()) return;
+        acked = true;
+        changes_at_ack = env.change_count();
       };
       EXPECT_TRUE(writer.Cut(BarrierKind::kCommit, on_durable).ok());
       env.FailCall(call, absl::ResourceExhaustedError("No space left on device"));
@@ -279,9 +287,11 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
       is_version |= (*again)->OpenVersion(wanted).ok();
     }
     CrashPoint point;
-    point.change_count = env.change_count();
     point.data = point.names = Unsynced::kDropped;
+    point.change_count = env.change_count();
     ExpectThere(*env.Crash(point), is_version);
+    point.change_count = changes_at_ack;  // before it is applied
+    if (acked) ExpectThere(*env.Crash(point), true);
     return was_met;
   }
 
