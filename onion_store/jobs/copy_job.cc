@@ -155,6 +155,7 @@ absl::Status CopyJob::Begin() {
   heads_.clear();
   next_part_ = 0;
   damaged_ = 0;
+  damaged_from_ = 0;
   damage_.clear();
   copy_.file_id = files_.file_id();
   copy_.prefix = NewCopyPrefix(files_.file_id(), number);
@@ -364,6 +365,7 @@ absl::Status CopyJob::PutList() {
 }
 
 absl::Status CopyJob::CommitRow() {
+  const uint64_t lost = LostBytes();
   WorkTurn turn(&file_.work_lock());
   H5M_RETURN_IF_ERROR(file_.dead());
   H5M_ASSIGN_OR_RETURN(const auto row, index_.FindCopy());
@@ -374,7 +376,7 @@ absl::Status CopyJob::CommitRow() {
   H5M_RETURN_IF_ERROR(OfDisk(index_.PutCopy(made)));
   row_ = made;
   is_whole_ = true;
-  if (const uint64_t lost = copy_.lost_bytes(); lost > 0) {
+  if (lost > 0) {
     left_ =
         StrCat("the copy lacks ", HumanBytes(lost), " of damaged pages",
                damage_.empty() ? "" : StrCat(" (", damage_, ")"), ": h5mirror verify names them");

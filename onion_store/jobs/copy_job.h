@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "base/extent_set.h"
 #include "onion_store/file.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/jobs/job_sources.h"
@@ -107,6 +108,10 @@ class CopyJob {
   // Damaged pages were met. OK: the layer may lack them, as no copy has their bytes, or the head is
   // begun anew upon the last copy, which has. kDataLoss: neither can be.
   absl::Status MeetDamage(const CopyLayer& layer);
+  // What the layers lost, and no later one has.
+  uint64_t LostBytes();
+  // Takes out of `lost` what has changed between both versions, if they are still there.
+  void TakeOutChanges(VersionNumber from, VersionNumber to, ExtentSet* lost);
   absl::Status CopyIndex();
   absl::Status PutList();
   absl::Status CommitRow();
@@ -133,9 +138,10 @@ class CopyJob {
   std::optional<FileCopy> last_;
   FileCopy copy_;
   std::map<int64_t, VersionNumber> heads_;  // to do, by generation
-  int64_t damaged_ =
-      0;                // the generation whose last copy has bytes that are damaged by now; 0: none
-  std::string damage_;  // what the first damaged page said
+  // The generation whose last copy has bytes that are damaged by now; 0: none.
+  int64_t damaged_ = 0;
+  VersionNumber damaged_from_ = 0;  // of the layer that would have met them
+  std::string damage_;              // what the first damaged page said
   // Of the layer that is made now.
   std::unique_ptr<LayerBytes> bytes_;
   bool has_more_ = false;

@@ -158,8 +158,8 @@ void ArchiveKeeper::Round() {
   const archive::RootArchive::BackgroundWork paced;
   // An archive that was set up wrongly is told of at once.
   if (!std::exchange(is_known_, true)) {
-    Probe();
-    WarnOfOneDisk();
+    // A look at a directory that hangs is told of in there alone.
+    if (Probe()) WarnOfOneDisk();
   }
   FillOrders();
   if (!stopping() && clock_.Monotonic() >= next_pass_) {
