@@ -4,9 +4,9 @@
 #include <cstring>
 
 #include "base/strings.h"
-#include "onion_store/disk/no_room_to_sync.h"
 
 namespace h5mirror::store {
+
 absl::StatusOr<std::unique_ptr<SqliteDatabase>> SqliteDatabase::Open(const char* vfs,
                                                                      const std::string& name,
                                                                      int open_flags) {
@@ -44,10 +44,8 @@ absl::Status SqliteDatabase::Error(int code) const {
     case SQLITE_NOMEM:
       return absl::ResourceExhaustedError(text);
     default:
-      break;
+      return absl::InternalError(text);
   }
-  if (code == kNoRoomToSync) return NoRoomToSync(StrCat(text, ", no space is left"));
-  return absl::InternalError(text);
 }
 
 SqliteCopy::SqliteCopy(SqliteDatabase& from, SqliteDatabase& to)

@@ -5,7 +5,6 @@
 #include <new>
 
 #include "base/strings.h"
-#include "onion_store/disk/no_room_to_sync.h"
 
 namespace h5mirror::store {
 namespace {
@@ -70,7 +69,6 @@ int Truncate(sqlite3_file* file, sqlite3_int64 size) {
 // Whatever it failed of: SQLITE_FULL tells that nothing but a write failed, which can be repeated.
 int OfSync(const absl::Status& status, int io_error) {
   if (status.ok()) return SQLITE_OK;
-  if (absl::IsResourceExhausted(status)) io_error = kNoRoomToSync;
   sqlite3_log(io_error, "%s", std::string(status.message()).c_str());
   return io_error;
 }

@@ -8,7 +8,6 @@
 #include "base/names_in_order.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
-#include "onion_store/disk/no_room_to_sync.h"
 #include "onion_store/index/index_columns.h"
 #include "onion_store/index/version_index.h"
 
@@ -96,20 +95,15 @@ absl::StatusOr<uint64_t> InodeOf(EnvTree& tree, const std::string& name) {
   return there->inode;
 }
 
-// Whether the log could not be moved to the database for lack of room. It has all of it still, also
-// after a failed sync: the next time all of it is written again.
-bool HadNoRoom(const absl::Status& emptied) {
-  return absl::IsResourceExhausted(emptied) || IsNoRoomToSync(emptied);
-}
-
 // Of a database that is opened again.
 absl::Status PrepareLog(const IndexPlace& place, SqliteDatabase& database) {
   H5M_RETURN_IF_ERROR(database.Execute(kLog));
   const auto log = place.tree.Stat(StrCat(place.directory, "/index-wal"));
   if (!log.ok() || log->size_bytes <= kLogBytesMax) return absl::OkStatus();
-  // On a full disk it stays as it is.
+  // On a full disk it stays as it is. After a failed sync the log has all of it still, and is moved
+  // as a whole the next time.
   const absl::Status emptied = database.Execute(kEmptyLog);
-  return HadNoRoom(emptied) ? absl::OkStatus() : emptied;
+  return absl::IsResourceExhausted(emptied) ? absl::OkStatus() : emptied;
 }
 
 // Writes the log of an earlier life over with itself, which needs no room, and syncs it: where a
@@ -285,7 +279,7 @@ absl::StatusOr<std::unique_ptr<VersionIndex>> VersionIndex::Open(const IndexPlac
   // written again, to the database itself, before anything is appended to them. On a full disk that
   // waits for the first transaction: all can be read before.
   const absl::Status emptied = database->Execute(kEmptyLog);
-  H5M_RETURN_IF_ERROR(HadNoRoom(emptied) ? RewriteLog(place) : emptied);
+  H5M_RETURN_IF_ERROR(absl::IsResourceExhausted(emptied) ? RewriteLog(place) : emptied);
   H5M_RETURN_IF_ERROR(CompleteSchema(*database, emptied));
   H5M_ASSIGN_OR_RETURN(const uint64_t inode, InodeOf(place.tree, name));
   H5M_ASSIGN_OR_RETURN(const uint64_t log_inode, InodeOf(place.tree, StrCat(name, "-wal")));

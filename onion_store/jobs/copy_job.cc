@@ -289,7 +289,7 @@ absl::Status CopyJob::Parts(CopyLayer* layer, Phase next) {
     ++next_part_;
     // How far it is helps those that come later. This copy does without.
     const bool is_of_all = phase_ == Phase::kHeadParts && layer->from == 0;
-    if (is_of_all && (has_more_ || !heads_.empty())) NoteBegun().IgnoreError();
+    if (is_of_all && (has_more_ || HasFurtherHeads())) NoteBegun().IgnoreError();
   }
   if (has_more_) return absl::OkStatus();
   bytes_.reset();

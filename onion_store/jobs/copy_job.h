@@ -90,6 +90,9 @@ class CopyJob {
   absl::StatusOr<bool> GoOn(const CopyHead& wanted);
   // All bytes of an earlier version of a head were put: what has changed since comes next.
   absl::Status GoOnFrom(const CopyHead& begun, CopyHead head);
+  bool HasFurtherHeads() const {
+    return !heads_.empty() && heads_.rbegin()->first > copy_.heads.back().generation;
+  }
   // Tells a later job how far this one is.
   absl::Status NoteBegun();
   // The generations whose heads the copy needs, with the version of each.
