@@ -3,7 +3,9 @@
 It checks no signature: tests with --all have moto for that (tests/archive/with_s3.py).
 """
 
+import contextlib
 import email.utils
+import socket
 import ssl
 import subprocess
 import threading
@@ -45,6 +47,7 @@ class S3:
             self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._context.load_cert_chain(self.authority, directory / "s3.key")
         self._port = 0
+        self._connections: set[socket.socket] = set()
         self._server: ThreadingHTTPServer | None = None
         self.up()
 
@@ -69,6 +72,14 @@ class S3:
         class Quiet(ThreadingHTTPServer):
             daemon_threads = True
 
+            def process_request(self, request, client_address):
+                service._connections.add(request)
+                super().process_request(request, client_address)
+
+            def shutdown_request(self, request):
+                service._connections.discard(request)
+                super().shutdown_request(request)
+
             def handle_error(self, *_):  # A client that breaks off.
                 pass
 
@@ -80,9 +91,12 @@ class S3:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def down(self) -> None:
-        """Nobody listens there any more."""
+        """Nobody listens there any more, and connections that were kept end."""
         self._server.shutdown()
         self._server.server_close()
+        for connection in list(self._connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
         self._server = None
 
     def close(self) -> None:
