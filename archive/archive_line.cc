@@ -9,8 +9,8 @@
 namespace h5mirror::archive {
 namespace {
 
-// Before all parts, whose names have a '/' in them.
-constexpr char kWholeCluster[] = "cluster";
+// No part has such a name, and all come behind it.
+constexpr char kWholeCluster[] = "*";
 
 }  // namespace
 
@@ -23,6 +23,19 @@ void ArchiveLine::Join(std::atomic<bool>* flag) {
 void ArchiveLine::Leave(std::atomic<bool>* flag) {
   const absl::MutexLock lock(&mutex_);
   flags_.erase(flag);
+  own_.erase(flag);
+}
+
+void ArchiveLine::NoteOwn(std::atomic<bool>* flag, OwnPart own) {
+  const absl::MutexLock lock(&mutex_);
+  own_[flag] = std::move(own);
+}
+
+std::vector<ArchiveLine::OwnPart> ArchiveLine::OwnParts() {
+  const absl::MutexLock lock(&mutex_);
+  std::vector<OwnPart> all;
+  for (const auto& [flag, own] : own_) all.push_back(own);
+  return all;
 }
 
 void ArchiveLine::StopAll() {
@@ -62,12 +75,20 @@ bool ArchiveLine::MustCheckCluster(absl::Duration every) {
   return SteadyNow() - cluster_checked_ >= every;
 }
 
-void ArchiveLine::NoteCluster(const absl::Status& checked) {
-  if (absl::IsFailedPrecondition(checked)) return SetFault(kWholeCluster, checked);
-  if (!checked.ok()) return;
+void ArchiveLine::NoteCluster(const absl::Status& checked, ClusterMark::Verdict verdict) {
+  using Verdict = ClusterMark::Verdict;
+  if (verdict == Verdict::kUnknown || verdict == Verdict::kNoMemory) return;
+  if (!checked.ok()) return SetFault(kWholeCluster, checked);
   ClearFault(kWholeCluster);
+  // What lacks is looked for with each call, until a part brings it back.
+  if (verdict != Verdict::kOwn) return;
   const absl::MutexLock lock(&mutex_);
   cluster_checked_ = SteadyNow();
+}
+
+bool ArchiveLine::IsRefused() {
+  const absl::MutexLock lock(&mutex_);
+  return faults_.contains(kWholeCluster);
 }
 
 ArchiveStanding ArchiveLine::Standing() {

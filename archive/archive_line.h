@@ -9,6 +9,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -34,6 +35,13 @@ class ArchiveLine {
   // `flag` must live until Leave().
   void Join(std::atomic<bool>* flag) ABSL_LOCKS_EXCLUDED(mutex_);
   void Leave(std::atomic<bool>* flag) ABSL_LOCKS_EXCLUDED(mutex_);
+  // The part of `flag`, and the id that its root keeps of it.
+  struct OwnPart {
+    std::string part;
+    std::string id;
+  };
+  void NoteOwn(std::atomic<bool>* flag, OwnPart own) ABSL_LOCKS_EXCLUDED(mutex_);
+  std::vector<OwnPart> OwnParts() ABSL_LOCKS_EXCLUDED(mutex_);
   // For good: the server stops.
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
   bool is_stopped() const { return stopped_; }
@@ -51,10 +59,13 @@ class ArchiveLine {
   void SetCluster(std::shared_ptr<ClusterMark> mark) ABSL_LOCKS_EXCLUDED(mutex_);
   // Null: it is no archive of a cluster.
   std::shared_ptr<ClusterMark> cluster() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether the last check that said OK is `every` ago.
+  // Whether the last check that found the cluster's own object is `every` ago.
   bool MustCheckCluster(absl::Duration every) ABSL_LOCKS_EXCLUDED(mutex_);
-  // kFailedPrecondition: a fault of all parts.
-  void NoteCluster(const absl::Status& checked) ABSL_LOCKS_EXCLUDED(mutex_);
+  // That it is not the cluster's is a fault of all parts.
+  void NoteCluster(const absl::Status& checked, ClusterMark::Verdict verdict)
+      ABSL_LOCKS_EXCLUDED(mutex_);
+  // Whether there is that fault: nothing is archived.
+  bool IsRefused() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The watch's; where no calls fail, the first part with a fault.
   ArchiveStanding Standing() ABSL_LOCKS_EXCLUDED(mutex_);
@@ -72,6 +83,7 @@ class ArchiveLine {
   CallWatch watch_;
   absl::Mutex mutex_;
   std::set<std::atomic<bool>*> flags_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::atomic<bool>*, OwnPart> own_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Fault> faults_ ABSL_GUARDED_BY(mutex_);  // by part
   std::shared_ptr<ClusterMark> cluster_ ABSL_GUARDED_BY(mutex_);
   absl::Time cluster_checked_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // steady

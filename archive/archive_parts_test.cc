@@ -192,29 +192,61 @@ TEST_F(ArchivePartsTest, ARootBesideTheCellsIsAFaultUntilItIsGone) {
   EXPECT_THAT(all_->Standing().error, IsEmpty());
 }
 
+void SetCluster(RootArchive& all, const char* name, absl::StatusOr<ClusterMemory>* memory) {
+  all.SetCluster({.cluster = name,
+                  .memory_place = "p/archive",
+                  .remembered = [memory] { return *memory; },
+                  .remember =
+                      [memory](const ClusterMemory&, const ClusterMemory& after) {
+                        *memory = after;
+                        return absl::OkStatus();
+                      }});
+}
+
+// `restore-root --take-over` has taken it away, and the parts that are there have nothing to put.
+TEST_F(ArchivePartsTest, APassBringsBackTheObjectOfTheCluster) {
+  absl::StatusOr<ClusterMemory> memory = ClusterMemory();
+  SetCluster(*all_, "the lab's", &memory);
+  {
+    ASSERT_TRUE(PutText(*Serve("cells/one", &kept_["one"]), "files/a", "text").ok());
+    const std::string mark = directory_ + "/arc/cluster";
+    ASSERT_TRUE(std::filesystem::remove(mark));
+    all_->NoteCluster(kTestTimeout);
+    EXPECT_FALSE(std::filesystem::exists(mark)) << "none of its parts is here";
+    const auto idle = OpenPart(*all_, "cells/one", &kept_["one"]);
+    all_->NoteCluster(kTestTimeout);
+    EXPECT_TRUE(std::filesystem::exists(mark));
+    std::filesystem::remove(mark);
+    EXPECT_TRUE(PutText(*Serve("cells/two", &kept_["two"]), "files/a", "text").ok());
+    EXPECT_TRUE(std::filesystem::exists(mark));
+  }
+}
+
+// Else reads of old versions would fail with the registry.
+TEST_F(ArchivePartsTest, ARegistryThatFailsIsNoArchiveThatFails) {
+  absl::StatusOr<ClusterMemory> memory = ClusterMemory();
+  SetCluster(*all_, "the lab's", &memory);
+  const auto part = Serve("cells/one", &kept_["one"]);
+  ASSERT_TRUE(PutText(*part, "files/a", "text").ok());
+  memory = absl::UnavailableError("no registry");
+  EXPECT_EQ(PutText(*part, "files/b", "text"), memory.status());
+  EXPECT_THAT(all_->Standing().error, IsEmpty());
+  EXPECT_FALSE(all_->IsAway());
+}
+
 // Their cells have other names, so that no part tells.
 TEST_F(ArchivePartsTest, AnotherClusterGetsNoPart) {
-  ClusterMemory mine, others;
-  const auto set_cluster = [](RootArchive& all, const char* name, ClusterMemory* memory) {
-    all.SetCluster({.cluster = name,
-                    .memory_place = "p/archive",
-                    .remembered = [memory] { return *memory; },
-                    .remember =
-                        [memory](const ClusterMemory&, const ClusterMemory& after) {
-                          *memory = after;
-                          return absl::OkStatus();
-                        }});
-  };
-  set_cluster(*all_, "the lab's", &mine);
+  absl::StatusOr<ClusterMemory> mine = ClusterMemory(), others = ClusterMemory();
+  SetCluster(*all_, "the lab's", &mine);
   const auto one = Serve("cells/one", &kept_["one"]);
   ASSERT_TRUE(PutText(*one, "files/a", "text").ok());
-  EXPECT_TRUE(mine.is_claimed);
+  EXPECT_TRUE(mine->is_claimed);
   // Of a release that did not know of it the other cluster has a part here already.
   std::string kept;
   ASSERT_TRUE(PutText(*Serve("cells/two", &kept), "files/a", "text").ok());
 
   const auto all_others = OpenAll();
-  set_cluster(*all_others, "somebody's", &others);
+  SetCluster(*all_others, "somebody's", &others);
   const RootArchive::BackgroundWork claims;
   std::string fresh;
   for (const auto& [part, part_kept] :
@@ -231,9 +263,10 @@ TEST_F(ArchivePartsTest, AnotherClusterGetsNoPart) {
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/arc/cells/three"));
   EXPECT_THAT(all_others->Standing().error, HasSubstr("another cluster"));
   EXPECT_FALSE(all_others->IsAway());
+  EXPECT_TRUE(all_others->IsRefused());
   EXPECT_TRUE(PutText(*one, "files/c", "text").ok());
   std::filesystem::remove(directory_ + "/arc/cluster");
-  others = {};
+  others = ClusterMemory();
   all_others->NoteCluster(kTestTimeout);
   EXPECT_THAT(all_others->Standing().error, IsEmpty());
 }

@@ -41,40 +41,58 @@ class TextSource final : public store::ObjectSource {
 
 }  // namespace
 
-absl::Status ClusterMark::Check(store::ObjectStore& top, Asker asker, absl::Duration timeout) {
+absl::Status ClusterMark::Check(store::ObjectStore& top, Asker asker, absl::Duration timeout,
+                                const Waits& waits, Verdict* verdict) {
   absl::Status checked;
   for (int i = 0; i < kTriesMax; ++i) {
-    checked = TryCheck(top, asker, timeout);
+    *verdict = Verdict::kUnknown;
+    checked = TryCheck(top, asker, timeout, waits, verdict);
     if (!absl::IsAborted(checked)) return checked;
   }
   return absl::UnavailableError(StrCat(
       settings_.memory_place, ": other servers go on changing it: ", ToStd(checked.message())));
 }
 
-absl::Status ClusterMark::TryCheck(store::ObjectStore& top, Asker asker, absl::Duration timeout) {
-  H5M_ASSIGN_OR_RETURN(ClusterMemory memory, settings_.remembered());
+absl::Status ClusterMark::TryCheck(store::ObjectStore& top, Asker asker, absl::Duration timeout,
+                                   const Waits& waits, Verdict* verdict) {
+  H5M_ASSIGN_OR_RETURN(ClusterMemory memory, Remembered(waits, verdict));
   H5M_ASSIGN_OR_RETURN(std::optional<Found> found, Read(top, timeout));
   const std::string place = top.Describe();
   const bool was_here = memory.is_claimed && memory.place == place;
   if (!found) {
-    if (was_here && asker == Asker::kNewPart) return Lacks(top, memory.id);
+    if (was_here && asker == Asker::kNewPart) {
+      *verdict = Verdict::kLacks;
+      return Lacks(top, memory.id);
+    }
     if (was_here && asker == Asker::kServer) {
       H5M_ASSIGN_OR_RETURN(const auto parts, top.List(RootArchive::kParts, "", 1, timeout));
       // A cell that finds its own part among them puts the object.
+      *verdict = Verdict::kLacks;
       return parts.objects.empty() ? Lacks(top, memory.id) : absl::OkStatus();
     }
     if (!was_here) {
       // Before the object is there: a crash leaves a claim, which the next call goes on with.
       const std::string id = memory.id.empty() ? HexOf(RandomBytes16()) : memory.id;
-      H5M_RETURN_IF_ERROR(Remember(memory, {id, place, false}));
+      H5M_RETURN_IF_ERROR(Remember(memory, {id, place, false}, waits, verdict));
       memory = {id, place, false};
     }
     H5M_RETURN_IF_ERROR(Put(top, memory.id, timeout));
     H5M_ASSIGN_OR_RETURN(found, Read(top, timeout));
     if (!found) return absl::UnavailableError(StrCat(top.Describe(), " has lost what was put"));
   }
+  *verdict = Verdict::kOthers;
+  H5M_RETURN_IF_ERROR(found->odd);
   if (found->id != memory.id) return OthersArchive(top, *found, memory.id);
-  return Remember(memory, {memory.id, place, true});
+  *verdict = Verdict::kOwn;
+  return Remember(memory, {memory.id, place, true}, waits, verdict);
+}
+
+absl::StatusOr<ClusterMemory> ClusterMark::Remembered(const Waits& waits, Verdict* verdict) {
+  if (waits != nullptr) waits(true);
+  auto memory = settings_.remembered();
+  if (waits != nullptr) waits(false);
+  if (!memory.ok()) *verdict = Verdict::kNoMemory;
+  return memory;
 }
 
 absl::StatusOr<std::optional<ClusterMark::Found>> ClusterMark::Read(store::ObjectStore& top,
@@ -82,8 +100,11 @@ absl::StatusOr<std::optional<ClusterMark::Found>> ClusterMark::Read(store::Objec
   const auto info = top.Head(kObject, timeout);
   if (absl::IsNotFound(info.status())) return std::nullopt;
   H5M_RETURN_IF_ERROR(info.status());
-  const absl::Status odd = absl::FailedPreconditionError(StrCat(
-      "the object \"", kObject, "\" in ", top.Describe(), " is none of this version of h5mirror"));
+  Found odd;
+  odd.odd = absl::FailedPreconditionError(
+      StrCat("the object \"", kObject, "\" in ", top.Describe(),
+             " is none of this version of h5mirror. If a newer one made it, use that; else delete "
+             "it, and it is made anew"));
   if (info->size_bytes <= kHead.size() + kIdDigits || info->size_bytes > kObjectBytesMax) {
     return odd;
   }
@@ -92,7 +113,7 @@ absl::StatusOr<std::optional<ClusterMark::Found>> ClusterMark::Read(store::Objec
   if (absl::IsNotFound(got)) return std::nullopt;
   H5M_RETURN_IF_ERROR(got);
   if (!text.starts_with(kHead)) return odd;
-  Found found{text.substr(kHead.size(), kIdDigits), text.substr(kHead.size() + kIdDigits)};
+  Found found{text.substr(kHead.size(), kIdDigits), text.substr(kHead.size() + kIdDigits), {}};
   if (!IsId(found.id) || !found.cluster.starts_with('\n')) return odd;
   found.cluster = Printable(ToStd(absl::StripAsciiWhitespace(found.cluster)));
   return found;
@@ -109,8 +130,14 @@ absl::Status ClusterMark::Put(store::ObjectStore& top, const std::string& id,
   return absl::IsAlreadyExists(put) ? absl::OkStatus() : put;
 }
 
-absl::Status ClusterMark::Remember(const ClusterMemory& before, const ClusterMemory& after) {
-  return before == after ? absl::OkStatus() : settings_.remember(before, after);
+absl::Status ClusterMark::Remember(const ClusterMemory& before, const ClusterMemory& after,
+                                   const Waits& waits, Verdict* verdict) {
+  if (before == after) return absl::OkStatus();
+  if (waits != nullptr) waits(true);
+  const absl::Status done = settings_.remember(before, after);
+  if (waits != nullptr) waits(false);
+  if (!done.ok()) *verdict = Verdict::kNoMemory;
+  return done;
 }
 
 absl::Status ClusterMark::OthersArchive(const store::ObjectStore& top, const Found& found,
@@ -128,8 +155,11 @@ absl::Status ClusterMark::OthersArchive(const store::ObjectStore& top, const Fou
 absl::Status ClusterMark::Lacks(const store::ObjectStore& top, const std::string& id) const {
   return absl::FailedPreconditionError(
       StrCat(top.Describe(), " lacks the object \"", kObject, "\" of this cluster's archive, ", id,
-             ": is its disk mounted, is this its bucket? If all of the archive is gone, and shall "
-             "begin anew, use another directory or prefix"));
+             ": is its disk mounted, is this its bucket? If it is, put the object there, with the "
+             "lines \"",
+             kHead.substr(0, kHead.size() - 1), "\" and \"", id,
+             "\". If all of the archive is gone, and shall begin anew, use another directory or "
+             "prefix"));
 }
 
 }  // namespace h5mirror::archive

@@ -45,6 +45,18 @@ class ClusterMark {
     kOwnPart,  // a cell that has found its own part there
   };
 
+  // What a check has found, whatever it says of that.
+  enum class Verdict : uint8_t {
+    kUnknown,  // a call failed
+    kOwn,      // it is this cluster's
+    kLacks,    // it lacks the object that was there
+    kOthers,   // it is another cluster's, or nobody knows whose
+    kNoMemory  // the registry failed, and not the archive
+  };
+
+  // Told before each call of the registry, and after it: the archive is not waited for.
+  using Waits = std::function<void(bool is_begin)>;
+
   explicit ClusterMark(Settings settings) : settings_(std::move(settings)) {}
 
   // OK: `top`, the whole archive, is this cluster's. It becomes so where it is of none, and the
@@ -53,20 +65,26 @@ class ClusterMark {
   // Errors: kFailedPrecondition  it is another cluster's; or it lacks what was there, as a
   //                              directory does on which nothing is mounted. The message names
   //                              both and the way out.
-  //         those of ObjectStore, and of Settings.
-  absl::Status Check(store::ObjectStore& top, Asker asker, absl::Duration timeout);
+  //         those of ObjectStore, and of Settings; a kFailedPrecondition may be one of these, too.
+  // `waits`, which may be null, and `verdict` are used within the call.
+  absl::Status Check(store::ObjectStore& top, Asker asker, absl::Duration timeout,
+                     const Waits& waits, Verdict* verdict);
 
  private:
   struct Found {
     std::string id;
     std::string cluster;  // may be empty
+    absl::Status odd;     // the object is none of this version
   };
 
-  absl::Status TryCheck(store::ObjectStore& top, Asker asker, absl::Duration timeout);
+  absl::Status TryCheck(store::ObjectStore& top, Asker asker, absl::Duration timeout,
+                        const Waits& waits, Verdict* verdict);
   // nullopt: there is none.
   static absl::StatusOr<std::optional<Found>> Read(store::ObjectStore& top, absl::Duration timeout);
   absl::Status Put(store::ObjectStore& top, const std::string& id, absl::Duration timeout);
-  absl::Status Remember(const ClusterMemory& before, const ClusterMemory& after);
+  absl::StatusOr<ClusterMemory> Remembered(const Waits& waits, Verdict* verdict);
+  absl::Status Remember(const ClusterMemory& before, const ClusterMemory& after, const Waits& waits,
+                        Verdict* verdict);
   absl::Status OthersArchive(const store::ObjectStore& top, const Found& found,
                              const std::string& id) const;
   absl::Status Lacks(const store::ObjectStore& top, const std::string& id) const;

@@ -2,7 +2,9 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "archive/archive_line.h"
 #include "archive/testing/object_store_contract.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -11,6 +13,7 @@
 namespace h5mirror::archive {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -23,16 +26,21 @@ struct FakeCluster {
   explicit FakeCluster(std::string name)
       : mark({.cluster = std::move(name),
               .memory_place = "p/archive",
-              .remembered = [this] { return memory; },
+              .remembered = [this]() -> absl::StatusOr<ClusterMemory> {
+                if (!failure.ok()) return failure;
+                return memory;
+              },
               .remember =
                   [this](const ClusterMemory& before, const ClusterMemory& after) {
                     if (on_remember != nullptr) std::exchange(on_remember, nullptr)();
+                    if (!failure.ok()) return failure;
                     if (before != memory) return absl::AbortedError("it has changed");
                     memory = after;
                     return absl::OkStatus();
                   }}) {}
 
   ClusterMemory memory;
+  absl::Status failure;  // of the memory
   std::function<void()> on_remember;
   ClusterMark mark;
 };
@@ -40,11 +48,12 @@ struct FakeCluster {
 class ClusterMarkTest : public testing::Test {
  protected:
   absl::Status Check(FakeCluster& cluster, Asker asker = Asker::kServer) {
-    return cluster.mark.Check(top_, asker, kTestTimeout);
+    return cluster.mark.Check(top_, asker, kTestTimeout, nullptr, &verdict_);
   }
   std::string Mark() { return GetText(top_, "cluster").value_or(""); }
 
   store::FaultObjectStore top_;
+  ClusterMark::Verdict verdict_ = ClusterMark::Verdict::kUnknown;
   FakeCluster lab_{"cephfs:/lab with the registry rados://h5/lab"};
   FakeCluster other_{"cephfs:/other with the registry rados://h5/other"};
 };
@@ -90,6 +99,7 @@ TEST_F(ClusterMarkTest, APartThatIsKnownAgainBringsItBack) {
   top_.Lose("cluster");
   ASSERT_TRUE(PutText(top_, "cells/lab/root", "owner").ok());
   EXPECT_TRUE(Check(lab_, Asker::kServer).ok()) << "as after a take-over";
+  EXPECT_EQ(verdict_, ClusterMark::Verdict::kLacks);
   EXPECT_EQ(Mark(), "");
   EXPECT_TRUE(absl::IsFailedPrecondition(Check(lab_, Asker::kNewPart)));
   EXPECT_TRUE(Check(lab_, Asker::kOwnPart).ok());
@@ -126,10 +136,15 @@ TEST_F(ClusterMarkTest, EachBrokenOffClaimIsGoneOnWith) {
     top.SetOnCall([&](const std::string&) {
       if (++calls == failing + 1) top.FailCalls(1, absl::UnavailableError("away"));
     });
-    const absl::Status first = cluster.mark.Check(top, Asker::kServer, kTestTimeout);
+    ClusterMark::Verdict verdict;
+    const auto check = [&] {
+      return cluster.mark.Check(top, Asker::kServer, kTestTimeout, nullptr, &verdict);
+    };
+    const absl::Status first = check();
+    EXPECT_EQ(verdict == ClusterMark::Verdict::kOwn, first.ok());
     top.SetOnCall(nullptr);
     top.FailCalls(0, absl::OkStatus());
-    EXPECT_TRUE(cluster.mark.Check(top, Asker::kServer, kTestTimeout).ok()) << failing;
+    EXPECT_TRUE(check().ok()) << failing;
     EXPECT_THAT(GetText(top, "cluster").value_or(""), HasSubstr(cluster.memory.id));
     if (first.ok()) break;
     EXPECT_TRUE(absl::IsUnavailable(first)) << first;
@@ -144,6 +159,46 @@ TEST_F(ClusterMarkTest, WhatIsNoneIsSaid) {
     EXPECT_TRUE(absl::IsFailedPrecondition(odd)) << odd;
     EXPECT_THAT(std::string(odd.message()), HasSubstr("none of this version"));
   }
+}
+
+// An archive that does not answer, or that refuses for a reason of its own, is nobody's yet.
+TEST_F(ClusterMarkTest, AnErrorOfACallSaysNothingOfTheOwner) {
+  ASSERT_TRUE(Check(lab_).ok());
+  EXPECT_EQ(verdict_, ClusterMark::Verdict::kOwn);
+  top_.FailCalls(1, absl::FailedPreconditionError("the clocks differ"));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Check(lab_)));
+  EXPECT_EQ(verdict_, ClusterMark::Verdict::kUnknown);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Check(other_)));
+  EXPECT_EQ(verdict_, ClusterMark::Verdict::kOthers);
+}
+
+TEST_F(ClusterMarkTest, TheMemoryIsWaitedForApart) {
+  EXPECT_TRUE(Check(lab_).ok());
+  std::vector<bool> waits;
+  lab_.failure = absl::UnavailableError("no registry");
+  const absl::Status failed = lab_.mark.Check(
+      top_, Asker::kServer, kTestTimeout, [&](bool is_begin) { waits.push_back(is_begin); },
+      &verdict_);
+  EXPECT_EQ(failed, lab_.failure);
+  EXPECT_EQ(verdict_, ClusterMark::Verdict::kNoMemory);
+  EXPECT_THAT(waits, ElementsAre(true, false));
+}
+
+// Else the part that would bring the object back would not look.
+TEST(ArchiveLineTest, OnlyTheOwnObjectIsRememberedForAWhile) {
+  ArchiveLine line(0, {});
+  const auto is_looked_for = [&] { return line.MustCheckCluster(absl::Hours(1)); };
+  line.NoteCluster(absl::OkStatus(), ClusterMark::Verdict::kLacks);
+  EXPECT_TRUE(is_looked_for());
+  line.NoteCluster(absl::FailedPreconditionError("skew"), ClusterMark::Verdict::kUnknown);
+  EXPECT_FALSE(line.IsRefused());
+  line.SetFault("cells/a", absl::FailedPreconditionError("a part"));
+  line.NoteCluster(absl::FailedPreconditionError("others"), ClusterMark::Verdict::kOthers);
+  EXPECT_TRUE(line.IsRefused());
+  EXPECT_EQ(line.Standing().error, "others") << "it comes before parts";
+  line.NoteCluster(absl::OkStatus(), ClusterMark::Verdict::kOwn);
+  EXPECT_FALSE(line.IsRefused());
+  EXPECT_FALSE(is_looked_for());
 }
 
 TEST_F(ClusterMarkTest, AnOperatorMayWriteItWithoutAName) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "archive/cluster_mark.h"
 #include "archive/root_archive.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -19,6 +20,12 @@ std::string_view ParentOf(std::string_view path) {
 
 std::string Join(std::string_view directory, std::string_view name) {
   return StrCat(directory, directory.empty() || name.empty() ? "" : "/", name);
+}
+
+// Others look at any moment for whose the archive is, and must not miss it.
+bool KeepsName(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name == RootArchive::kOwnerObject || name == ClusterMark::kObject;
 }
 
 absl::Status IgnoreNotFound(absl::Status status) {
@@ -90,9 +97,7 @@ absl::Status DirectoryStore::PutFile(const std::string& path, store::ObjectSourc
   H5M_RETURN_IF_ERROR(MakeDirectories(path));
   H5M_ASSIGN_OR_RETURN(const bool is_there, tree_->Exists(path));
   if (is_there) {
-    // The owner of an archive is looked for by others at any moment, which must not miss it.
-    const bool keeps_name = path.substr(path.rfind('/') + 1) == RootArchive::kOwnerObject;
-    H5M_RETURN_IF_ERROR(Settle(path, keeps_name));
+    H5M_RETURN_IF_ERROR(Settle(path, KeepsName(path)));
     return absl::AlreadyExistsError("there is one already");
   }
   const std::string fresh = StrCat(path, kNew);

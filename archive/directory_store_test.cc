@@ -76,11 +76,13 @@ TEST(DirectoryStoreTest, AnObjectThatIsFoundInItsPlaceIsDurable) {
 TEST(DirectoryStoreTest, TheOwnerOfAnArchiveKeepsItsName) {
   FaultEnv env;
   const auto store = StoreOn(env);
-  ASSERT_TRUE(PutText(*store, "root", "owner").ok());
-  // What a rename aside would run into.
-  ASSERT_TRUE((*env.OpenTree("/"))->MakeDirectory("arc/root.new", 0700).ok());
-  EXPECT_TRUE(absl::IsAlreadyExists(PutText(*store, "root", "other")));
-  EXPECT_EQ(GetText(*store, "root").value_or("lost"), "owner");
+  for (const std::string name : {"root", "cluster"}) {
+    ASSERT_TRUE(PutText(*store, name, "owner").ok());
+    // What a rename aside would run into.
+    ASSERT_TRUE((*env.OpenTree("/"))->MakeDirectory("arc/" + name + ".new", 0700).ok());
+    EXPECT_TRUE(absl::IsAlreadyExists(PutText(*store, name, "other")));
+    EXPECT_EQ(GetText(*store, name).value_or("lost"), "owner");
+  }
 }
 
 TEST(DirectoryStoreTest, ADeletionThatWasAckedStays) {

@@ -109,6 +109,14 @@ RootArchive::RootArchive(Env& env, Settings settings, ArchiveUrl url,
       line_(std::move(line)),
       owner_(settings_.owner) {
   line_->Join(&stopped_);
+  NoteOwn();
+}
+
+void RootArchive::NoteOwn() {
+  const std::string id = owner();
+  if (!settings_.part.empty() && id.size() == kIdDigits) {
+    line_->NoteOwn(&stopped_, {settings_.part, id});
+  }
 }
 
 RootArchive::~RootArchive() {
@@ -166,7 +174,7 @@ absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenDirectory()
 }
 
 absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenNow(absl::Duration timeout,
-                                                                         bool* is_anothers) {
+                                                                         Look* look) {
   if (stopped_) return BrokenOff();
   std::shared_ptr<store::ObjectStore> opened = service_;
   if (opened == nullptr) {
@@ -175,7 +183,7 @@ absl::StatusOr<std::shared_ptr<store::ObjectStore>> RootArchive::OpenNow(absl::D
     return opened;
   }
   if (settings_.keep_owner == nullptr) return opened;
-  H5M_RETURN_IF_ERROR(CheckOwner(*opened, timeout, is_anothers));
+  H5M_RETURN_IF_ERROR(CheckOwner(*opened, timeout, look));
   checked_ns_ = SteadyNs();
   if (has_fault_.exchange(false)) line_->ClearFault(settings_.part);
   return opened;
@@ -188,15 +196,15 @@ bool RootArchive::IsFault(bool is_anothers, const absl::Status& status) {
   return true;
 }
 
-absl::StatusOr<std::string> ReadArchiveOwner(store::ObjectStore& archive, absl::Duration timeout) {
-  constexpr std::string_view kObject = RootArchive::kOwnerObject;
+absl::StatusOr<std::string> ReadArchiveOwner(store::ObjectStore& archive, absl::Duration timeout,
+                                             const std::string& part) {
+  const std::string object = PartOf(part, std::string(RootArchive::kOwnerObject));
   std::string text(kOwnerBytes, '\0');
-  const absl::Status got = archive.Get(kObject, 0, absl::MakeSpan(text), timeout);
+  const absl::Status got = archive.Get(object, 0, absl::MakeSpan(text), timeout);
   if (!got.ok() && !absl::IsDataLoss(got)) return got;
   const std::string_view id = std::string_view(text).substr(kOwnerHead.size(), kIdDigits);
   if (got.ok() && text.starts_with(kOwnerHead) && IsId(id)) return std::string(id);
-  return absl::FailedPreconditionError(StrCat("the object \"", kObject, "\" in ",
-                                              archive.Describe(),
+  return absl::FailedPreconditionError(StrCat("the object \"", object, "\" in ", archive.Describe(),
                                               " is none of this version of h5mirror"));
 }
 
@@ -221,11 +229,11 @@ absl::Status RootArchive::OthersArchive() const {
 }
 
 absl::Status RootArchive::CheckOwner(store::ObjectStore& opened, absl::Duration timeout,
-                                     bool* is_anothers) {
+                                     Look* look) {
   const std::string owner = this->owner();
   if (owner.size() == kIdDigits) {
     const auto found = ReadArchiveOwner(opened, timeout);
-    *is_anothers = found.ok() ? *found != owner : absl::IsNotFound(found.status());
+    look->is_anothers = found.ok() ? *found != owner : absl::IsNotFound(found.status());
     if (found.ok()) return *found == owner ? absl::OkStatus() : OthersArchive();
     if (!absl::IsNotFound(found.status())) return found.status();
     return absl::FailedPreconditionError(
@@ -234,20 +242,20 @@ absl::Status RootArchive::CheckOwner(store::ObjectStore& opened, absl::Duration 
                "archive is gone, and shall begin anew, remove ",
                settings_.owner_place));
   }
-  const absl::Status claimed = Claim(opened, owner, timeout);
-  *is_anothers = absl::IsFailedPrecondition(claimed);
+  const absl::Status claimed = Claim(opened, owner, timeout, look);
+  look->is_anothers =
+      absl::IsFailedPrecondition(claimed) && !look->is_memorys && !look->is_other_clusters;
   return claimed;
 }
 
 // A crash between two steps leaves a claim, which the next call goes on with.
 absl::Status RootArchive::Claim(store::ObjectStore& opened, const std::string& owner,
-                                absl::Duration timeout) {
+                                absl::Duration timeout, Look* look) {
   auto found = ReadArchiveOwner(opened, timeout);
   std::string id = owner.empty() ? HexOf(RandomBytes16()) : IdOf(owner);
   if (absl::IsNotFound(found.status())) {
     if (settings_.part.empty()) H5M_RETURN_IF_ERROR(CheckHasNoParts(opened, timeout));
-    bool is_other_clusters = false;
-    H5M_RETURN_IF_ERROR(CheckCluster(ClusterMark::Asker::kNewPart, timeout, &is_other_clusters));
+    H5M_RETURN_IF_ERROR(CheckCluster(ClusterMark::Asker::kNewPart, timeout, look));
     H5M_RETURN_IF_ERROR(Keep(StrCat(id, kClaiming)));
     H5M_RETURN_IF_ERROR(MayChange());
     OwnerSource source(id);
@@ -285,20 +293,37 @@ void RootArchive::SetCluster(ClusterMark::Settings settings) {
   line_->SetCluster(std::make_shared<ClusterMark>(std::move(settings)));
 }
 
+bool RootArchive::HasOwnPart(store::ObjectStore& top, absl::Duration timeout) {
+  for (const ArchiveLine::OwnPart& own : line_->OwnParts()) {
+    const auto found = ReadArchiveOwner(top, timeout, own.part);
+    if (found.ok() && *found == own.id) return true;
+  }
+  return false;
+}
+
 absl::Status RootArchive::CheckCluster(ClusterMark::Asker asker, absl::Duration timeout,
-                                       bool* is_anothers) {
+                                       Look* look) {
+  using Asker = ClusterMark::Asker;
+  using Verdict = ClusterMark::Verdict;
   const std::shared_ptr<ClusterMark> mark = line_->cluster();
   if (mark == nullptr) return absl::OkStatus();
   std::shared_ptr<store::ObjectStore> top = settings_.part.empty() ? service_ : top_;
   if (top == nullptr) {
     H5M_ASSIGN_OR_RETURN(auto tree, OpenTree());
     top = std::make_shared<DirectoryStore>(std::move(tree), "", url_.directory);
-  } else if (!line_->MustCheckCluster(kOwnerCheckEvery)) {
+  } else if (asker != Asker::kNewPart && !line_->MustCheckCluster(kOwnerCheckEvery)) {
     return absl::OkStatus();
   }
-  const absl::Status checked = mark->Check(*top, asker, timeout);
-  *is_anothers = absl::IsFailedPrecondition(checked);
-  line_->NoteCluster(checked);
+  Verdict verdict = Verdict::kUnknown;
+  absl::Status checked = mark->Check(*top, asker, timeout, look->waits, &verdict);
+  // Its own parts may be idle for long. Any of them shows that it is the archive that it was.
+  if (verdict == Verdict::kLacks && HasOwnPart(*top, timeout)) {
+    checked = mark->Check(*top, Asker::kOwnPart, timeout, look->waits, &verdict);
+  }
+  look->is_memorys = verdict == Verdict::kNoMemory;
+  look->is_other_clusters =
+      !checked.ok() && (verdict == Verdict::kLacks || verdict == Verdict::kOthers);
+  line_->NoteCluster(checked, verdict);
   return checked;
 }
 
@@ -311,8 +336,11 @@ void RootArchive::NoteCluster(absl::Duration timeout) {
 
 absl::Status RootArchive::Keep(const std::string& text) {
   H5M_RETURN_IF_ERROR(settings_.keep_owner(text));
-  const absl::MutexLock lock(&mutex_);
-  owner_ = text;
+  {
+    const absl::MutexLock lock(&mutex_);
+    owner_ = text;
+  }
+  NoteOwn();
   return absl::OkStatus();
 }
 
@@ -331,11 +359,13 @@ absl::Status RootArchive::MayCall() {
   const absl::StatusOr<bool> must_probe = watch.MustProbe();
   if (!must_probe.ok()) return Named(must_probe.status());
   if (!*must_probe) return absl::OkStatus();
-  bool is_anothers = false;
-  const auto opened = OpenNow(kProbeTimeout, &is_anothers);
+  Look look;
+  const auto opened = OpenNow(kProbeTimeout, &look);
   absl::Status status = opened.status();
   if (opened.ok()) status = (*opened)->Head(kOwnerObject, kProbeTimeout).status();
-  watch.Probed(IsFault(is_anothers, status) ? absl::OkStatus() : status);
+  const bool is_answer =
+      look.is_memorys || look.is_other_clusters || IsFault(look.is_anothers, status);
+  watch.Probed(is_answer ? absl::OkStatus() : status);
   // Where no root owns it, there need be no such object.
   if (settings_.keep_owner == nullptr && absl::IsNotFound(status)) return absl::OkStatus();
   return status;
@@ -346,20 +376,22 @@ absl::Status RootArchive::Run(Kind kind, absl::Duration timeout, Work work) {
   CallWatch& watch = line_->watch();
   const auto call = watch.Begin(kind, !BackgroundWork::is_on(), timeout);
   if (!call.ok()) return Named(call.status());
-  bool is_anothers = false;
-  bool is_other_clusters = false;
-  const auto opened = OpenNow(timeout, &is_anothers);
+  Look look;
+  look.waits = [&](bool is_begin) { is_begin ? watch.Wait(*call) : watch.GoOn(*call); };
+  const auto opened = OpenNow(timeout, &look);
   absl::Status status = opened.status();
   if (status.ok() && (kind == Kind::kChange || kind == Kind::kReach)) {
     const auto asker =
         settings_.part.empty() ? ClusterMark::Asker::kServer : ClusterMark::Asker::kOwnPart;
-    status = CheckCluster(asker, timeout, &is_other_clusters);
+    status = CheckCluster(asker, timeout, &look);
   }
   if (status.ok()) status = work(**opened, *call);
   if (absl::IsCancelled(status)) status = BrokenOff();
-  if (stopped_ && !status.ok()) {
+  // Nothing was tried that tells how such calls go.
+  const bool is_untried = look.is_memorys || (look.is_other_clusters && kind != Kind::kReach);
+  if ((stopped_ && !status.ok()) || is_untried) {
     watch.BreakOff(*call);
-  } else if (is_other_clusters || IsFault(is_anothers, status)) {
+  } else if (look.is_other_clusters || IsFault(look.is_anothers, status)) {
     watch.End(*call, true, absl::OkStatus());
   } else {
     watch.End(*call, opened.ok(), status);

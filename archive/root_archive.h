@@ -26,7 +26,9 @@ namespace h5mirror::archive {
 
 // The 32 hex digits of the root that an archive belongs to. kNotFound: of none.
 // kFailedPrecondition: the object is none of this version of h5mirror.
-absl::StatusOr<std::string> ReadArchiveOwner(store::ObjectStore& archive, absl::Duration timeout);
+// `part`: that of the part below it.
+absl::StatusOr<std::string> ReadArchiveOwner(store::ObjectStore& archive, absl::Duration timeout,
+                                             const std::string& part = "");
 // Makes `id` the owner, in place of any other one. After a crash it may have none.
 absl::Status ReplaceArchiveOwner(store::ObjectStore& archive, std::string_view id,
                                  absl::Duration timeout);
@@ -117,6 +119,8 @@ class RootArchive final : public store::ObjectStore {
   // As ArchiveLine::Standing() and IsAway().
   ArchiveStanding Standing() { return line_->Standing(); }
   bool IsAway() { return line_->IsAway(); }
+  // As ArchiveLine::IsRefused().
+  bool IsRefused() { return line_->IsRefused(); }
   // Of the archive of a cluster: whether a root that is no cell owns all of it. That is a fault,
   // until it is not so.
   void NoteTopOwner(bool is_there);
@@ -151,20 +155,29 @@ class RootArchive final : public store::ObjectStore {
   absl::Status MayCall() ABSL_LOCKS_EXCLUDED(mutex_);
   // Does `work` with what is known to be the root's archive, and notes how that went.
   absl::Status Run(Kind kind, absl::Duration timeout, Work work) ABSL_LOCKS_EXCLUDED(mutex_);
-  // `is_anothers`: it answers, and is not the root's.
-  absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenNow(absl::Duration timeout,
-                                                              bool* is_anothers);
+  // What the status of a call does not tell.
+  struct Look {
+    bool is_anothers = false;        // it answers, and is not the root's
+    bool is_other_clusters = false;  // it answers, and is not the cluster's
+    bool is_memorys = false;         // not the archive failed, but the cluster's memory of it
+    ClusterMark::Waits waits = nullptr;
+  };
+  absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenNow(absl::Duration timeout, Look* look);
   absl::StatusOr<std::shared_ptr<store::ObjectStore>> OpenDirectory();
   absl::StatusOr<std::unique_ptr<EnvTree>> OpenTree();
   // What is wrong with one part says nothing of the others.
   bool IsFault(bool is_anothers, const absl::Status& status);
   absl::Status MayChange() ABSL_LOCKS_EXCLUDED(mutex_);
-  // OK: it is no archive of a cluster, or of the one that it should be. `is_anothers`: see above.
-  absl::Status CheckCluster(ClusterMark::Asker asker, absl::Duration timeout, bool* is_anothers);
-  absl::Status CheckOwner(store::ObjectStore& opened, absl::Duration timeout, bool* is_anothers)
+  // OK: it is no archive of a cluster, or of the one that it should be.
+  absl::Status CheckCluster(ClusterMark::Asker asker, absl::Duration timeout, Look* look);
+  // Whether `top` has the part of a root that this server has.
+  bool HasOwnPart(store::ObjectStore& top, absl::Duration timeout);
+  // Tells the others of the part that this one has.
+  void NoteOwn() ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status CheckOwner(store::ObjectStore& opened, absl::Duration timeout, Look* look)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  absl::Status Claim(store::ObjectStore& opened, const std::string& owner, absl::Duration timeout)
-      ABSL_LOCKS_EXCLUDED(mutex_);
+  absl::Status Claim(store::ObjectStore& opened, const std::string& owner, absl::Duration timeout,
+                     Look* look) ABSL_LOCKS_EXCLUDED(mutex_);
   // A cluster has the archive already.
   absl::Status CheckHasNoParts(store::ObjectStore& opened, absl::Duration timeout);
   absl::Status Keep(const std::string& text) ABSL_LOCKS_EXCLUDED(mutex_);

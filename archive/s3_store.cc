@@ -1,6 +1,7 @@
 #include "archive/s3_store.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -20,6 +21,8 @@ constexpr size_t kErrorBytesMax = 64 << 10;
 // A put may take as much longer than other calls as its bytes take at this pace.
 constexpr uint64_t kSlowestBytesPerSecond = 1 << 20;
 constexpr char kSkewed[] = "RequestTimeTooSkewed";
+// Of Amazon's service.
+constexpr absl::Duration kSkewMax = absl::Minutes(15);
 
 std::string EndpointOf(S3Settings& settings) {
   if (settings.endpoint.empty()) {
@@ -100,13 +103,28 @@ absl::Status OfCertificate(const std::string& text, const std::string& ca_file) 
                        : StrCat("; the authority is that of ca=", ca_file)));
 }
 
-// How far this machine's clock is from that of a service that says `date`, of the header Date.
+// How far this machine's clock is ahead of that of a service that says `date`, of the header Date.
+// nullopt: nobody knows.
+std::optional<absl::Duration> ClockAhead(std::string_view date) {
+  absl::Time there;
+  if (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", ToAbsl(date), &there, nullptr)) {
+    return std::nullopt;
+  }
+  return absl::Now() - there;
+}
+
+// Whether a service refuses all that is signed at this machine's time.
+bool IsSkewed(std::string_view date) {
+  const auto ahead = ClockAhead(date);
+  return ahead && absl::AbsDuration(*ahead) > kSkewMax;
+}
+
 // Empty: nobody knows.
 std::string ClockDifference(std::string_view date) {
-  absl::Time there;
-  if (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", ToAbsl(date), &there, nullptr)) return "";
-  const absl::Duration ahead = absl::Now() - there;
-  return StrCat("; this machine's is ", HumanDuration(absl::AbsDuration(ahead)),
+  const auto known = ClockAhead(date);
+  if (!known) return "";
+  const absl::Duration ahead = *known;
+  return StrCat("; this machine's clock is ", HumanDuration(absl::AbsDuration(ahead)),
                 ahead < absl::ZeroDuration() ? " behind" : " ahead of", " that of the service");
 }
 
@@ -208,6 +226,8 @@ absl::Status S3Store::Explained(const absl::Status& refused, std::string_view da
     more = settings_.credentials_file.empty()
                ? "; the keys are those of AWS_ACCESS_KEY_ID in the environment"
                : StrCat("; the keys are those of ", settings_.credentials_file);
+    // The answer to a HEAD has no body that would tell of this.
+    if (IsSkewed(date)) more += ClockDifference(date);
   } else if (absl::StrContains(refused.message(), kSkewed)) {
     more = ClockDifference(date);
   }

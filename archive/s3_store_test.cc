@@ -192,9 +192,22 @@ TEST_F(S3StoreTest, ClocksThatDifferAreBothTold) {
                         "\r\nConnection: close\r\n\r\n", body));
   const absl::Status skewed = Get(0, 1).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(skewed)) << skewed;
-  EXPECT_THAT(std::string(skewed.message()), HasSubstr("this machine's is "));
+  EXPECT_THAT(std::string(skewed.message()), HasSubstr("this machine's clock is "));
   EXPECT_THAT(std::string(skewed.message()), HasSubstr("ahead of that of the service"));
   EXPECT_EQ(server_.requests().size(), 1u);
+}
+
+// As to a HEAD, whose answer has no body.
+TEST_F(S3StoreTest, ClocksThatDifferAreToldWithoutABody) {
+  for (const auto& [apart, is_told] :
+       {std::pair(absl::Hours(2), true), {absl::Minutes(2), false}}) {
+    const std::string date =
+        absl::FormatTime("%a, %d %b %Y %H:%M:%S GMT", absl::Now() + apart, absl::UTCTimeZone());
+    server_.Answer(StrCat("HTTP/1.1 403 No\r\nDate: ", date,
+                          "\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
+    const std::string told(Get(0, 1).status().message());
+    EXPECT_EQ(told.find("behind that of the service") != told.npos, is_told) << told;
+  }
 }
 
 TEST_F(S3StoreTest, AListLosesThePrefix) {

@@ -489,15 +489,16 @@ class Run {
     for (Part& part : parts_) {
       if (part.IsWanted()) H5M_RETURN_IF_ERROR(part.BeginTakeOver(&must_wait));
     }
-    // The new cluster may have another registry. The first of its servers makes the object anew.
-    if (whole_cluster_ != nullptr) {
-      H5M_RETURN_IF_ERROR(whole_cluster_->Delete(archive::ClusterMark::kObject, kCallTimeout));
-    }
     if (must_wait) {
       const absl::Duration wait = archive::RootArchive::kOwnerCheckEvery + kLastCalls;
       std::cerr << "h5mirrord: waits " << HumanDuration(wait)
                 << ", until a server of the former root has noticed\n";
       absl::SleepFor(wait);
+    }
+    // The new cluster may have another registry. The first of its servers makes the object anew. By
+    // now no server of the former one puts it back.
+    if (whole_cluster_ != nullptr) {
+      H5M_RETURN_IF_ERROR(whole_cluster_->Delete(archive::ClusterMark::kObject, kCallTimeout));
     }
     for (Part& part : parts_) {
       if (part.IsWanted()) H5M_RETURN_IF_ERROR(part.EndTakeOver());

@@ -143,6 +143,36 @@ TEST_F(ArchiveBegunTest, ItBeginsAnewWhereAPartOrItsNoteIsNotWhatItWas) {
   ExpectRestored();
 }
 
+// Also behind a head that has more parts than the next one.
+TEST_F(ArchiveBegunTest, EachHeadIsNoted) {
+  {
+    Writer writer(file_, SessionStart::kNewGeneration);
+    Must(writer.Write(0, Bytes(3 * kPartDataBytesMax - 5 * kPage)));
+    Commit(writer);
+  }
+  // Of the first head after one, two and three parts, and where it is whole.
+  BreakOffAfter(4);
+  EXPECT_THAT(Names("-data-"), SizeIs(kParts));
+  // The first part of the second head, and the second.
+  BreakOffAfter(2);
+  EXPECT_THAT(Names("-data-"), SizeIs(kParts + 2));
+  const auto there = Names("-data-");
+  // Its last part, the index and the list.
+  EXPECT_EQ(PutsOf(kCopy, 2), 3);
+  EXPECT_THAT(Names("-data-"), IsSupersetOf(there));
+  ExpectRestored();
+}
+
+// Else its parts would stay until the copy is whole.
+TEST_F(ArchiveBegunTest, ANoteOfADroppedVersionGivesItsPartsUpAtOnce) {
+  BreakOffAfter(3);
+  Change(3 * kPage);
+  Prune({1});
+  const auto there = Names("-data-");
+  BreakOffAfter(0);
+  for (const std::string& part : there) EXPECT_THAT(Names(part), IsEmpty());
+}
+
 // Else a part could go late that the next owner of the cell counts on.
 TEST_F(ArchiveBegunTest, WhatNamesPartsGoesBeforeThem) {
   BreakOffAfter(2);

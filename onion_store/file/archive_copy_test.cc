@@ -350,6 +350,7 @@ TEST_F(DamagedHeadTest, ALaterCopyHasWhatWasWrittenOverIt) {
   WritePages(kPageOf - 1, 3);
   const ArchiveProgress done = Archive(kCopy);
   EXPECT_EQ(done.copied_version, 2);
+  EXPECT_THAT(done.left, IsEmpty()) << "it lacks nothing any more";
   Must(Restore());
   GoOn(false);
   EXPECT_THAT(LostPages(2), IsEmpty());
@@ -366,6 +367,27 @@ TEST_F(DamagedHeadTest, TheBytesThatTheLastCopyHasStay) {
     EXPECT_EQ(Archive(kCopy).copied_version, 2 + i);
   }
   EXPECT_THAT(LostPages(9), ElementsAre(kPageOf));
+  Must(Restore());
+  GoOn(false);
+  CheckAll();
+  EXPECT_THAT(Verify(), IsEmpty());
+}
+
+// A list has at most 1,000 of them.
+TEST_F(DamagedHeadTest, LayersBecomeOneBesideTheOneThatHasTheBytes) {
+  Write(1, 40);
+  Archive(kCopy);
+  WritePages(kPageOf, 1);
+  Archive(kCopy);
+  Rot();
+  for (int i = 0; i < 24; ++i) {
+    WritePages(20, 1);
+    Archive(kCopy);
+  }
+  const auto names = archive_->names();
+  EXPECT_LT(std::count_if(names.begin(), names.end(),
+                          [](const auto& name) { return name.find("-data-") != name.npos; }),
+            12);
   Must(Restore());
   GoOn(false);
   CheckAll();

@@ -105,13 +105,14 @@ std::optional<BackgroundTimes> FileImpl::RunTask(BackgroundPool pool) {
   if (applies && pool != BackgroundPool::kApply) return BackgroundTimes{NextDurable(now), now};
   const absl::Status status = applies ? Apply(task.layer, Rounds::kUntilStopped) : MakeDurable(now);
   if (applies) NoteApplied(status);
+  // What was put off, and what an apply may make room for.
+  const bool goes_on = status.ok() || (!applies && IsPutOff(*this, status));
   // Somebody else's turn. What is to be applied, the pool of the durable ones finds.
-  if (status.ok() && work_lock_.is_wanted()) return BackgroundTimes{.durable = now};
-  if (status.ok()) return std::nullopt;
+  if (goes_on && work_lock_.is_wanted()) return BackgroundTimes{.durable = now};
+  if (goes_on) return std::nullopt;
   if (applies && absl::IsResourceExhausted(status)) {
     return BackgroundTimes{NextDurable(now), now + kRetryApply};
   }
-  if (IsPutOff(*this, status)) return std::nullopt;  // An apply may make room.
   Die(status);
   return BackgroundTimes();
 }
@@ -148,11 +149,12 @@ FileImpl::Batch FileImpl::TakeBatch(absl::Time now) {
 // kResourceExhausted of a file that is not dead: it was put off, and the waiters were told.
 absl::Status FileImpl::MakeDurable(absl::Time now) {
   const absl::Status status = TryMakeDurable(now);
+  const absl::Time ended = context_->env.Now();  // The try may have taken longer than the pause.
   const bool is_put_off = IsPutOff(*this, status);
   {
     absl::MutexLock lock(&mutex_);
     health_.TryNow();
-    if (is_put_off) health_.PutOff(status, now + kRetryDurable);
+    if (is_put_off) health_.PutOff(status, ended + kRetryDurable);
   }
   if (is_put_off) TellWaiters(status);
   return status;

@@ -209,6 +209,7 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
     if (!absl::IsNotFound(done.status())) return done.status();
   }
   VersionNumber before = 0;
+  std::optional<DueVersion> fold;
   {
     // What was folded is part of the version to come, and must not become one of its own first.
     absl::MutexLock lock(&mutex_);
@@ -218,8 +219,16 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
           StrCat(files_.name(), " has no cut yet, nothing to keep"));
     }
     before = newest_.version;
+    if (!due_work_.has_lost_cut()) fold = due_work_.TakeVersion(before, absl::InfiniteFuture());
     due_work_.DropFold();
   }
+  // Unless the version is made.
+  absl::Cleanup put_back = [&] {
+    absl::MutexLock lock(&mutex_);
+    if (!fold || due_work_.has_fold()) return;
+    due_work_.AddFold(absl::InfinitePast(), std::move(fold->provenance));
+    Post(absl::InfinitePast());
+  };
   H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
   if (HistoryStopped()) {
     absl::MutexLock lock(&mutex_);
@@ -233,6 +242,7 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
     if (!absl::IsResourceExhausted(kept)) Die(kept);
     return kept;
   }
+  std::move(put_back).Cancel();
   H5M_ASSIGN_OR_RETURN(VersionInfo newest, GetVersion(0));
   return MadeVersion{newest, newest.version == before};
 }

@@ -82,8 +82,13 @@ absl::StatusOr<VersionInfo> FileImpl::FinishMade(absl::Status brought, const Cut
   }
   H5M_RETURN_IF_ERROR(brought);
   context_->TellOfCut(files_.name(), cut);
-  // A new generation waits until the old head is what its newest cut left.
-  H5M_RETURN_IF_ERROR(MakeAllDurableLocked());
+  // A new generation waits until the old head is what its newest cut left. After an error the
+  // caller takes the version for not made, so no later try may make it: the next open drops the
+  // cut.
+  if (const absl::Status made = MakeAllDurableLocked(); !made.ok()) {
+    Die(made);
+    return made;
+  }
   Post(absl::InfinitePast());
   H5M_ASSIGN_OR_RETURN(auto index, Index());
   H5M_ASSIGN_OR_RETURN(const VersionRow made, index->FindCut(cut));

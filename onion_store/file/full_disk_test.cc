@@ -1,4 +1,5 @@
 // A disk without room stops those that write, and nobody that only reads.
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -106,6 +107,80 @@ TEST_F(FullDiskReadersTest, AfterACrashOldVersionsAreReadAndWritersWait) {
   EXPECT_EQ(ReadVersion(**third->OpenFile("x.h5"), 3), "fourth");
 }
 
+// The caller takes it for not made.
+TEST_F(FullDiskReadersTest, ARollbackThatIsToldOfNoRoomIsNeverMade) {
+  {
+    Writer writer(file_, SessionStart::kContinue, "bytes");
+    ASSERT_TRUE(writer.Write(0, "other").ok());
+    ASSERT_TRUE(writer.Cut(BarrierKind::kCommit).ok());
+    Run(*store_);
+    ASSERT_TRUE(writer.End().ok());
+    Run(*store_);
+  }
+  int told_count = 0;
+  for (uint64_t call = 0;; ++call) {
+    const auto env = env_.CopyNow();
+    SetTimeOf(*env);
+    const auto store = OpenByHand(*env);
+    const auto file = *store->OpenFile("x.h5");
+    env->FailCall(call, absl::ResourceExhaustedError("No space left on device"));
+    const auto told = file->Rollback(1, {}, {7}).status();
+    const bool was_met = env->fault_met();
+    MakeRoom(*env, *store);
+    const auto again = store->OpenFile("x.h5");
+    ASSERT_TRUE(again.ok()) << again.status();
+    const VersionNumber newest = (*again)->Info()->newest_version.version;
+    if (absl::IsResourceExhausted(told)) {
+      EXPECT_EQ(newest, 2) << "call " << call << ": " << told;
+      ++told_count;
+    }
+    if (HasFailure() || !was_met) break;
+  }
+  EXPECT_GT(told_count, 0);
+}
+
+// Else a close that was folded becomes a version with the next change only.
+TEST_F(FullDiskReadersTest, AVersionThatFoundNoRoomLosesNoFold) {
+  {
+    Writer writer(file_, SessionStart::kContinue, "bytes");
+    ASSERT_TRUE(writer.Write(0, "other").ok());
+    CutRequest request;
+    request.kind = BarrierKind::kSync;
+    request.size_bytes = 5;
+    request.barrier.seq = 100;
+    request.version_at = now_ + absl::Seconds(5);
+    ASSERT_TRUE(file_->Cut(writer.token(), request, nullptr).ok());
+    ASSERT_TRUE(writer.End().ok());
+  }
+  Run(*store_);
+  Fill(env_);
+  EXPECT_TRUE(absl::IsResourceExhausted(file_->MakeVersion({}, {1}).status()));
+  EXPECT_EQ(file_->Info()->newest_version.version, 1);
+  MakeRoom(env_, *store_);
+  EXPECT_EQ(ReadVersion(*file_, 2), "other");
+}
+
+// The next try comes a pause after the end of the last one, so that others get their turn.
+TEST_F(FullDiskReadersTest, TriesThatTakeLongAreNotOneLoop) {
+  Writer writer(file_, SessionStart::kContinue, "bytes");
+  ASSERT_TRUE(writer.Write(0, "other").ok());
+  ASSERT_TRUE(writer.Cut(BarrierKind::kCommit).ok());
+  Fill(env_);
+  // Each call takes a second. After so many this is a loop.
+  constexpr uint64_t kCallsMax = 10'000;
+  const absl::Time began = now_;
+  const uint64_t calls = env_.call_count();
+  env_.SetTime(
+      [=, this] { return began + absl::Seconds(std::min(env_.call_count() - calls, kCallsMax)); });
+  Run(*store_);
+  EXPECT_LT(env_.call_count() - calls, kCallsMax);
+  SetTimeOf(env_);
+  now_ = began + absl::Seconds(kCallsMax);
+  MakeRoom(env_, *store_);
+  EXPECT_EQ(ReadVersion(*file_, 2), "other");
+  EXPECT_TRUE(writer.End().ok());
+}
+
 // A sync that failed may have left the log of the index in memory only. Where the disk is too full
 // to empty that, an open tells of no version that a power loss can take.
 TEST_F(FullDiskReadersTest, WhatAnOpenTellsOfOutlivesThePower) {
@@ -166,6 +241,7 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
     absl::Time now = absl::FromUnixSeconds(1'700'000'000);
     bool acked = false;
     size_t changes_at_ack = 0;
+    VersionNumber third = 0;  // that was acked; 0: none
     FaultEnv env;
     env.SetTime([&] { return now; });
     StoreOptions options;
@@ -198,7 +274,14 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
       EXPECT_TRUE(writer.Cut(BarrierKind::kCommit, on_durable).ok());
       env.FailCall(call, absl::ResourceExhaustedError("No space left on device"));
       Run(*store);
-      // A commit that was put off is made once its time has come.
+      // A cut that comes before the next try of a commit that was put off.
+      const auto on_third = [&](const absl::StatusOr<DurableCut>& cut) {
+        if (cut.ok()) third = cut->version;
+      };
+      if (writer.Write(0, "third").ok()) {
+        writer.Cut(BarrierKind::kCommit, on_third).status().IgnoreError();
+      }
+      // It is made once its time has come.
       now += absl::Seconds(10);
       Run(*store);
     }
@@ -212,16 +295,16 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
     CrashPoint point;
     point.data = point.names = Unsynced::kDropped;
     point.change_count = env.change_count();
-    ExpectThere(*env.Crash(point), is_version);
+    ExpectThere(*env.Crash(point), is_version, third);
     point.change_count = changes_at_ack;  // before it is applied
-    if (acked) ExpectThere(*env.Crash(point), true);
+    if (acked) ExpectThere(*env.Crash(point), true, 0);
     return was_met;
   }
 
   static void Run(Store& store) {
     while (store.RunBackground()) continue;
   }
-  static void ExpectThere(FaultEnv& env, bool is_version) {
+  static void ExpectThere(FaultEnv& env, bool is_version, VersionNumber third) {
     const auto store = OpenStore(env, "/");
     const auto file = store->OpenFile("x.h5");
     if (!file.ok()) {
@@ -233,6 +316,9 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
     }
     if (is_version) {
       EXPECT_EQ(ReadVersion(**file, GetParam() == Cuts::kFirst ? 1 : 2), "other");
+    }
+    if (third != 0) {
+      EXPECT_EQ(ReadVersion(**file, third), "third");
     }
   }
 };

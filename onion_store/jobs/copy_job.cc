@@ -155,6 +155,7 @@ absl::Status CopyJob::Begin() {
   heads_.clear();
   next_part_ = 0;
   damaged_ = 0;
+  damaged_from_ = 0;
   damage_.clear();
   copy_.file_id = files_.file_id();
   copy_.prefix = NewCopyPrefix(files_.file_id(), number);
@@ -192,6 +193,8 @@ absl::Status CopyJob::FindBegun() {
     }
     auto begun = object.ok() ? DecodeBegunCopy(files_.file_id(), *object) : object.status();
     if (begun.ok() && listed_.LostPart(begun->heads).empty()) begun_ = *std::move(begun);
+    H5M_ASSIGN_OR_RETURN(const bool is_of_use, IsOfUse(begun_));
+    if (!is_of_use) begun_.reset();
   }
   if (begun_) {
     noted_ = newest;
@@ -205,6 +208,16 @@ absl::Status CopyJob::FindBegun() {
   }
   has_looked_ = true;
   return absl::OkStatus();
+}
+
+// Else its parts would stay until this copy is whole.
+absl::StatusOr<bool> CopyJob::IsOfUse(const std::optional<BegunCopy>& begun) {
+  if (!begun) return false;
+  for (const CopyHead& head : begun->heads) {
+    H5M_ASSIGN_OR_RETURN(const bool is_there, IsThere(head.version, head.cut, head.generation));
+    if (is_there) return true;
+  }
+  return false;
 }
 
 absl::Status CopyJob::ListBroken() {
@@ -276,7 +289,7 @@ absl::Status CopyJob::Parts(CopyLayer* layer, Phase next) {
     ++next_part_;
     // How far it is helps those that come later. This copy does without.
     const bool is_of_all = phase_ == Phase::kHeadParts && layer->from == 0;
-    if (has_more_ && is_of_all) NoteBegun().IgnoreError();
+    if (is_of_all && (has_more_ || HasFurtherHeads())) NoteBegun().IgnoreError();
   }
   if (has_more_) return absl::OkStatus();
   bytes_.reset();
@@ -352,6 +365,7 @@ absl::Status CopyJob::PutList() {
 }
 
 absl::Status CopyJob::CommitRow() {
+  const uint64_t lost = LostBytes();
   WorkTurn turn(&file_.work_lock());
   H5M_RETURN_IF_ERROR(file_.dead());
   H5M_ASSIGN_OR_RETURN(const auto row, index_.FindCopy());
@@ -362,7 +376,7 @@ absl::Status CopyJob::CommitRow() {
   H5M_RETURN_IF_ERROR(OfDisk(index_.PutCopy(made)));
   row_ = made;
   is_whole_ = true;
-  if (const uint64_t lost = copy_.lost_bytes(); lost > 0) {
+  if (lost > 0) {
     left_ =
         StrCat("the copy lacks ", HumanBytes(lost), " of damaged pages",
                damage_.empty() ? "" : StrCat(" (", damage_, ")"), ": h5mirror verify names them");

@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "base/extent_set.h"
 #include "onion_store/file.h"
 #include "onion_store/index/version_index.h"
 #include "onion_store/jobs/job_sources.h"
@@ -83,10 +84,15 @@ class CopyJob {
   absl::Status ListBroken();
   // Looks for what the newest broken copy has that can be used.
   absl::Status FindBegun();
+  // Whether the version of one of its heads is still there.
+  absl::StatusOr<bool> IsOfUse(const std::optional<BegunCopy>& begun);
   // Begins a head with what a broken copy has of it. False: that has nothing of use.
   absl::StatusOr<bool> GoOn(const CopyHead& wanted);
   // All bytes of an earlier version of a head were put: what has changed since comes next.
   absl::Status GoOnFrom(const CopyHead& begun, CopyHead head);
+  bool HasFurtherHeads() const {
+    return !heads_.empty() && heads_.rbegin()->first > copy_.heads.back().generation;
+  }
   // Tells a later job how far this one is.
   absl::Status NoteBegun();
   // The generations whose heads the copy needs, with the version of each.
@@ -105,6 +111,10 @@ class CopyJob {
   // Damaged pages were met. OK: the layer may lack them, as no copy has their bytes, or the head is
   // begun anew upon the last copy, which has. kDataLoss: neither can be.
   absl::Status MeetDamage(const CopyLayer& layer);
+  // What the layers lost, and no later one has.
+  uint64_t LostBytes();
+  // Takes out of `lost` what has changed between both versions, if they are still there.
+  void TakeOutChanges(VersionNumber from, VersionNumber to, ExtentSet* lost);
   absl::Status CopyIndex();
   absl::Status PutList();
   absl::Status CommitRow();
@@ -131,9 +141,10 @@ class CopyJob {
   std::optional<FileCopy> last_;
   FileCopy copy_;
   std::map<int64_t, VersionNumber> heads_;  // to do, by generation
-  int64_t damaged_ =
-      0;                // the generation whose last copy has bytes that are damaged by now; 0: none
-  std::string damage_;  // what the first damaged page said
+  // The generation whose last copy has bytes that are damaged by now; 0: none.
+  int64_t damaged_ = 0;
+  VersionNumber damaged_from_ = 0;  // of the layer that would have met them
+  std::string damage_;              // what the first damaged page said
   // Of the layer that is made now.
   std::unique_ptr<LayerBytes> bytes_;
   bool has_more_ = false;
@@ -152,7 +163,7 @@ class CopyJob {
   // Of this copy.
   std::string noted_;         // the newest object of NoteBegun(), or of the broken copy
   uint64_t note_count_ = 0;   // of this copy
-  uint64_t noted_parts_ = 0;  // how many parts it names
+  uint64_t noted_parts_ = 0;  // how many parts it names of the head that is made now
   ListedCopies listed_;
   uint64_t newest_listed_ = 0;   // the greatest number of a copy that has an object
   std::set<std::string> lists_;  // prefixes of copies that have a list

@@ -17,6 +17,8 @@ constexpr size_t kLayersMax = 64;
 constexpr size_t kDamagedLayersMax = 500;
 // Of all bytes: each time that a copy is broken off makes one.
 constexpr size_t kBegunLayersMax = 300;
+// The weight of a layer with bytes that are damaged in the head by now.
+constexpr int64_t kNeverMerged = int64_t{1} << 40;
 constexpr size_t kVersionsAtOnce = 1000;
 constexpr absl::Duration kPutTimeout = absl::Minutes(2);
 constexpr absl::Duration kDeleteTimeout = absl::Seconds(30);
@@ -78,6 +80,7 @@ absl::Status CopyJob::BeginHead() {
     return absl::OkStatus();
   }
   const auto [generation, version] = *heads_.begin();
+  noted_parts_ = 0;
   auto opened = file_.OpenVersion(version);
   if (absl::IsNotFound(opened.status()) || absl::IsOutOfRange(opened.status())) {
     return LeaveFor(StrCat("version ", version, " was dropped meanwhile"));
@@ -176,7 +179,9 @@ absl::Status CopyJob::GoOnFrom(const CopyHead& begun, CopyHead head) {
 absl::Status CopyJob::NoteBegun() {
   uint64_t parts = 0;
   for (const CopyLayer& layer : copy_.heads.back().layers) parts += layer.parts.size();
-  if (!IsTimeToNote(parts, std::min(parts, noted_parts_))) return absl::OkStatus();
+  // Of a head that is whole the last parts are noted too, if it was worth a note before.
+  const bool is_time = has_more_ ? IsTimeToNote(parts, noted_parts_) : noted_parts_ > 0;
+  if (!is_time) return absl::OkStatus();
   const std::string text = EncodeBegunCopy({files_.file_id(), copy_.heads, bytes_->position()});
   if (text.size() > kCopyListBytesMax) return absl::OkStatus();
   const std::string before = std::exchange(noted_, BegunCopyName(copy_.prefix, note_count_++));
@@ -211,9 +216,12 @@ absl::StatusOr<std::unique_ptr<LayerBytes>> CopyJob::BytesOver(const CopyHead& l
   head->layers = last.layers;
   layer->from = last.version;
   layer->from_cut = last.cut;
+  const bool is_met = damaged_ == last.generation;
+  for (CopyLayer& below : head->layers) {
+    if (is_met && below.from == damaged_from_ && below.from != 0) below.weight = kNeverMerged;
+  }
   // Layers that have what is damaged by now stay as they are.
-  while (!head->is_damaged && head->layers.size() > 1 &&
-         head->layers.back().weight <= layer->weight) {
+  while (!is_met && head->layers.size() > 1 && head->layers.back().weight <= layer->weight) {
     const CopyLayer& below = head->layers.back();
     H5M_ASSIGN_OR_RETURN(const bool can_merge,
                          IsThere(below.from, below.from_cut, last.generation));
@@ -228,6 +236,36 @@ absl::StatusOr<std::unique_ptr<LayerBytes>> CopyJob::BytesOver(const CopyHead& l
   return LayerBytes::OfChanges(std::move(reader), std::move(changes));
 }
 
+void CopyJob::TakeOutChanges(VersionNumber from, VersionNumber to, ExtentSet* lost) {
+  const auto changes = file_.OpenChanges(from, to);
+  if (!changes.ok()) return;  // A version was dropped, so that nobody knows.
+  std::vector<Extent> ranges;
+  for (bool more = true; more;) {
+    const auto next = (*changes)->Next(&ranges);
+    if (!next.ok()) return;
+    more = *next;
+    for (const Extent& range : ranges) lost->Remove(range);
+  }
+}
+
+uint64_t CopyJob::LostBytes() {
+  uint64_t bytes = 0;
+  for (const CopyHead& head : copy_.heads) {
+    ExtentSet lost;
+    for (size_t i = 0; i < head.layers.size(); ++i) {
+      const CopyLayer& layer = head.layers[i];
+      const bool is_newest = i + 1 == head.layers.size();
+      if (!lost.empty() && layer.from != 0) {
+        TakeOutChanges(layer.from, is_newest ? head.version : head.layers[i + 1].from, &lost);
+      }
+      for (const Extent& extent : layer.lost) lost.Add(extent);
+    }
+    lost.TruncateTo(head.size_bytes);
+    bytes += lost.byte_count();
+  }
+  return bytes;
+}
+
 absl::Status CopyJob::MeetDamage(const CopyLayer& layer) {
   CopyHead& head = copy_.heads.back();
   if (damage_.empty()) damage_ = bytes_->damage();
@@ -237,18 +275,20 @@ absl::Status CopyJob::MeetDamage(const CopyLayer& layer) {
     return absl::OkStatus();
   }
   const std::string why = bytes_->damage();
+  // Some bytes were passed: after any error from the beginning.
+  bytes_.reset();
+  phase_ = Phase::kBegin;
   bool can_be_built_upon = false;
   if (last != nullptr && !is_upon_last) {
     H5M_ASSIGN_OR_RETURN(can_be_built_upon, IsThere(last->version, last->cut, last->generation));
   }
-  bytes_.reset();
   if (!can_be_built_upon || damaged_ == head.generation) {
-    phase_ = Phase::kBegin;
     return absl::DataLossError(
         StrCat(why, last == nullptr ? "; the head has too many damaged pages for a copy"
                                     : "; the last copy stays, which may have the bytes"));
   }
   damaged_ = head.generation;
+  damaged_from_ = layer.from;
   heads_.try_emplace(head.generation, head.version);
   copy_.heads.pop_back();
   phase_ = Phase::kHead;

@@ -10,6 +10,12 @@
 namespace h5mirror::server {
 namespace {
 
+absl::Status Check(archive::ClusterMark& mark, store::ObjectStore& archive) {
+  archive::ClusterMark::Verdict verdict;
+  return mark.Check(archive, archive::ClusterMark::Asker::kServer, absl::Seconds(1), nullptr,
+                    &verdict);
+}
+
 using ::testing::HasSubstr;
 
 Config ConfigOf(const std::string& root) {
@@ -26,7 +32,7 @@ TEST(ArchiveMemoryTest, AllServersOfAClusterRememberOneId) {
   const Config config = ConfigOf("/srv/lab");
   for (int server = 0; server < 2; ++server) {
     archive::ClusterMark mark(ClusterMarkOf(config, registry));
-    EXPECT_TRUE(mark.Check(archive, archive::ClusterMark::Asker::kServer, absl::Seconds(1)).ok());
+    EXPECT_TRUE(Check(mark, archive).ok());
   }
   const std::string text = registry.ReadAll()->at("p/archive");
   EXPECT_THAT(text, HasSubstr(R"("claimed":true)"));
@@ -38,9 +44,7 @@ TEST(ArchiveMemoryTest, AnotherClusterIsNamed) {
   cluster::MemoryRegistry first, second;
   archive::ClusterMark lab(ClusterMarkOf(ConfigOf("/srv/lab"), first));
   archive::ClusterMark other(ClusterMarkOf(ConfigOf("/srv/other"), second));
-  const auto check = [&](archive::ClusterMark& mark) {
-    return mark.Check(archive, archive::ClusterMark::Asker::kServer, absl::Seconds(1));
-  };
+  const auto check = [&](archive::ClusterMark& mark) { return Check(mark, archive); };
   ASSERT_TRUE(check(lab).ok());
   const absl::Status refused = check(other);
   EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
@@ -53,8 +57,7 @@ TEST(ArchiveMemoryTest, ATextOfAnotherFormIsSaid) {
   cluster::MemoryRegistry registry;
   ASSERT_TRUE(registry.CompareAndSet({}, {{"p/archive", "{}"}}).ok());
   archive::ClusterMark mark(ClusterMarkOf(ConfigOf("/srv/lab"), registry));
-  const absl::Status checked =
-      mark.Check(archive, archive::ClusterMark::Asker::kServer, absl::Seconds(1));
+  const absl::Status checked = Check(mark, archive);
   EXPECT_TRUE(absl::IsDataLoss(checked)) << checked;
   EXPECT_THAT(std::string(checked.message()), HasSubstr("p/archive"));
 }

@@ -158,8 +158,8 @@ void ArchiveKeeper::Round() {
   const archive::RootArchive::BackgroundWork paced;
   // An archive that was set up wrongly is told of at once.
   if (!std::exchange(is_known_, true)) {
-    Probe();
-    WarnOfOneDisk();
+    // A look at a directory that hangs is told of in there alone.
+    if (Probe()) WarnOfOneDisk();
   }
   FillOrders();
   if (!stopping() && clock_.Monotonic() >= next_pass_) {
@@ -252,7 +252,8 @@ void ArchiveKeeper::RunPass() {
   if (was_well) archive_->ForgetChanges();
   // A part of the archive that is another root's waits for the next pass, too.
   const Trouble trouble = TroubleOf(archive_->Standing());
-  if (trouble == Trouble::kPart || !was_well) waits_for_ = trouble;
+  const bool is_refused = trouble == Trouble::kPart || trouble == Trouble::kRefused;
+  if (is_refused || !was_well) waits_for_ = trouble;
   retry_ = kFirstRetry;
   PassAgainIn(every_);
 }
@@ -372,7 +373,8 @@ bool ArchiveKeeper::IsAway(const absl::Status& status) const {
 
 ArchiveKeeper::Trouble ArchiveKeeper::TroubleOf(const archive::ArchiveStanding& standing) const {
   if (standing.error.empty()) return Trouble::kNone;
-  return archive_->IsAway() ? Trouble::kAway : Trouble::kPart;
+  if (archive_->IsAway()) return Trouble::kAway;
+  return archive_->IsRefused() ? Trouble::kRefused : Trouble::kPart;
 }
 
 void ArchiveKeeper::TellStanding() {
@@ -386,6 +388,12 @@ void ArchiveKeeper::TellStanding() {
       spdlog::warn(
           "archive: {} fails ({}); writers go on, and so do reads of what is on the disk; the "
           "server tries again",
+          archive_->Describe(), standing.error);
+      break;
+    case Trouble::kRefused:
+      spdlog::warn(
+          "archive: nothing is archived in {} ({}); writers go on, and so do reads; the server "
+          "tries again",
           archive_->Describe(), standing.error);
       break;
     case Trouble::kPart:

@@ -97,7 +97,7 @@ class ArchiveKeeper {
  private:
   // What is wrong with the archive. A part that is another root's says nothing of the others: so
   // that calls of all parts fail is told of, too, while a part has a fault.
-  enum class Trouble : uint8_t { kNone, kPart, kAway };
+  enum class Trouble : uint8_t { kNone, kPart, kRefused, kAway };
 
   bool stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<ArchiveOrder> FirstOrder() ABSL_LOCKS_EXCLUDED(mutex_);

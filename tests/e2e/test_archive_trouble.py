@@ -4,7 +4,6 @@ archived once it is well again."""
 import contextlib
 
 import pytest
-import time
 
 from harness import paths
 from harness.process import wait_until
@@ -97,14 +96,12 @@ def test_a_stop_and_a_start_while_the_service_does_not_answer(tmp_path):
         s3.trouble = Trouble(hangs=True)
         order = site.start([paths.BIN / "h5mirror", "--server", site.address, "archive", "run.h5"], env=site.plain_env())
         wait_until(lambda: s3.hanging, "no call hangs", 30)
-        began = time.monotonic()
         site.server.stop(timeout=15)
         assert order.wait(30).code == 4
         site.server.start(timeout=20)
         write(site, "run.h5", 3, 4)
         site.keep("run.h5")
         site.server.stop(timeout=15)
-        assert time.monotonic() - began < 60
         s3.trouble = None
         site.server.start()
         archive_again(site)
