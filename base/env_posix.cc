@@ -38,6 +38,17 @@ FileStat ToFileStat(const struct stat& st) {
           .ctime_ns = ns(st.st_ctim)};
 }
 
+// Of a directory that was just made. Where others may write `parent`, the name may be their link by
+// now, so the mode is that of a descriptor. Returns as fchmod(2).
+int SetDirectoryMode(int parent, const char* last, mode_t mode) {
+  const OwnedFd made = OpenBeneath(parent, last, O_RDONLY | O_DIRECTORY, 0);
+  if (made.valid()) return fchmod(made.get(), mode);
+  if (errno != EACCES) return -1;
+  // A umask that takes reading away from the owner, too.
+  const OwnedFd place = OpenBeneath(parent, last, O_PATH | O_DIRECTORY, 0);
+  return place.valid() ? chmod(StrCat("/proc/self/fd/", place.get()).c_str(), mode) : -1;
+}
+
 class PosixFile final : public EnvFile {
  public:
   PosixFile(OwnedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
@@ -262,8 +273,8 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
   absl::Status MakeDirectory(std::string_view name, uint32_t mode_bits) override {
     return InParent(name, "make directory", [&](int parent, const char* last) {
       // The caller has applied its own umask; the process's must not take more away.
-      int made = mkdirat(parent, last, 0700);
-      return made != 0 ? made : fchmodat(parent, last, mode_bits & 0777, 0);
+      const int made = mkdirat(parent, last, 0700);
+      return made != 0 ? made : SetDirectoryMode(parent, last, mode_bits & 0777);
     });
   }
   absl::Status Rename(std::string_view from, std::string_view to) override {
