@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/errno_status.h"
+#include "client_vfd/session/descriptor_mark.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -15,18 +16,34 @@ namespace {
 class DescriptorReader final : public FileReader {
  public:
   // Takes the descriptor over.
-  explicit DescriptorReader(int fd) : fd_(fd) {}
-  ~DescriptorReader() override { close(fd_); }
+  explicit DescriptorReader(int fd) : fd_(fd), file_(IdentityOf(fd)) {}
+  ~DescriptorReader() override {
+    if (IsOurs()) close(fd_);
+  }
   DescriptorReader(const DescriptorReader&) = delete;
   DescriptorReader& operator=(const DescriptorReader&) = delete;
 
   absl::Status Read(Extent extent, char* out) const override;
-  absl::StatusOr<FileStat> Stat() const override { return StatDescriptor(fd_); }
+  absl::StatusOr<FileStat> Stat() const override;
   std::vector<Extent> DataExtents() const override;
 
  private:
+  // The program may have closed it, and the number may be another file's.
+  bool IsOurs() const { return IsStill(fd_, file_); }
+
   const int fd_;
+  const FileIdentity file_;
 };
+
+absl::Status Closed() {
+  return absl::FailedPreconditionError(
+      "the program has closed the descriptor by which the local file was read for the mirror");
+}
+
+absl::StatusOr<FileStat> DescriptorReader::Stat() const {
+  absl::StatusOr<FileStat> stat = StatDescriptor(fd_);
+  return stat.ok() && !IsOurs() ? Closed() : stat;
+}
 
 absl::Status DescriptorReader::Read(Extent extent, char* out) const {
   uint64_t done = 0;
@@ -42,7 +59,7 @@ absl::Status DescriptorReader::Read(Extent extent, char* out) const {
     }
     done += static_cast<uint64_t>(n);
   }
-  return absl::OkStatus();
+  return IsOurs() ? absl::OkStatus() : Closed();  // Looked at after the read, which it is about.
 }
 
 std::vector<Extent> DescriptorReader::DataExtents() const {
@@ -58,6 +75,7 @@ std::vector<Extent> DescriptorReader::DataExtents() const {
       extents.push_back({static_cast<uint64_t>(data), static_cast<uint64_t>(hole - data)});
     at = hole;
   }
+  if (!IsOurs()) extents.clear();
   return extents;
 }
 
