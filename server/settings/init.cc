@@ -164,7 +164,12 @@ absl::StatusOr<std::string> InitDirectory(const InitOptions& options) {
   const std::filesystem::path directory =
       std::filesystem::absolute(options.directory).lexically_normal();
   std::error_code error;
-  std::filesystem::create_directories(directory, error);
+  if (!std::filesystem::exists(directory, error)) {
+    std::filesystem::create_directories(directory, error);
+    // The server's user passes through it, and users who fetch ca.pem, whatever the umask is here.
+    constexpr auto kForAll = static_cast<std::filesystem::perms>(0755);
+    if (!error) std::filesystem::permissions(directory, kForAll, error);
+  }
   if (error) return ErrnoToStatus(error.value(), StrCat("create ", directory.string()));
   if (const absl::Status existing = RefuseExisting(directory); !existing.ok()) {
     if (options.hosts.empty()) return existing;

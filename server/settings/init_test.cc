@@ -46,6 +46,22 @@ TEST_F(InitTest, SecretsArePrivateAndTheTokenWorks) {
   EXPECT_EQ(principal->name, "admin");
 }
 
+TEST_F(InitTest, TheOperatorsUmaskDoesNotCount) {
+  const mode_t before = umask(0077);
+  const auto advice = InitDirectory(Options());
+  umask(before);
+  ASSERT_TRUE(advice.ok()) << advice.status();
+  const auto mode_of = [](const std::filesystem::path& path) {
+    struct stat info {};
+    EXPECT_EQ(stat(path.c_str(), &info), 0) << path;
+    return info.st_mode & 0777;
+  };
+  EXPECT_EQ(mode_of(Options().directory), 0755u);
+  for (const char* name : {"ca.pem", "server.pem", "h5mirrord.toml"}) {
+    EXPECT_EQ(mode_of(Options().directory / name), 0644u) << name;
+  }
+}
+
 TEST_F(InitTest, KeyBelongsToTheCertificate) {
   ASSERT_TRUE(InitDirectory(Options()).ok());
   EXPECT_TRUE(CheckPair({Text("server.key"), Text("server.pem")}).ok());
