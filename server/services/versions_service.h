@@ -98,6 +98,9 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
   absl::Status Find(const v1::FindVersionRequest& request, v1::FindVersionResponse& response);
   absl::Status Tag(const Principal& principal, const v1::TagVersionRequest& request,
                    v1::TagVersionResponse& response);
+  // CheckOwnTag() with the caller's rights to the file.
+  absl::Status CheckTakesTag(const Principal& principal, store::File& file, const std::string& tag,
+                             store::VersionNumber to);
   absl::Status Stats(const grpc::ServerContext& context, const v1::GetHistoryStatsRequest& request,
                      v1::GetHistoryStatsResponse& response);
   absl::Status Rollback(const grpc::ServerContext& context, const Principal& principal,

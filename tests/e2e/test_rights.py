@@ -72,6 +72,7 @@ ATTEMPTS = [
     (BOB, HIDDEN, "log", "beamline/a.h5"),
     # A part of the rights.
     (CAROL, OK, "commit", "beamline/a.h5"),
+    (CAROL, OK, "tag", "beamline/a.h5@1", "published"),
     (CAROL, DENIED, "rollback", "beamline/a.h5@1"),
     (CAROL, DENIED, "rm", "beamline/a.h5"),
     (ANNA, OK, "log", "beamline/a.h5"),
@@ -88,6 +89,9 @@ ATTEMPTS = [
     (DORA, OK, "push", "a.h5", "--name", f"home/{DORA}/a.h5"),
     (DORA, OK, "mv", f"home/{DORA}/a.h5", f"home/{DORA}/b.h5"),
     (DORA, OK, "commit", "beamline/a.h5"),
+    (DORA, OK, "tag", "beamline/a.h5@1", "seen"),
+    (DORA, DENIED, "untag", "beamline/a.h5", "published"),
+    (CAROL, OK, "untag", "beamline/a.h5", "published"),
     (DORA, DENIED, "rollback", "beamline/a.h5@1"),
     (DORA, HIDDEN, "log", f"home/{ANNA}/a.h5"),
     (DORA, HIDDEN, "mv", f"home/{BOB}/a.h5", f"home/{DORA}/his.h5"),
