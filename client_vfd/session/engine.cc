@@ -65,7 +65,7 @@ void Engine::Wake(Session* session) {
   grpc::Alarm* alarm = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    if (!usable_) return;
+    if (!CheckUsable().ok()) return;
     if (std::find(ready_.begin(), ready_.end(), kept) == ready_.end())
       ready_.push_back(std::move(kept));
     if (phase_ == Phase::kStopping || phase_ == Phase::kForking) return;
@@ -83,6 +83,7 @@ void Engine::Ring(grpc::Alarm& alarm) {
 
 void Engine::StartLocked() {
   const SignalBlock block;  // gRPC's threads, too, begin here.
+  mark_.Set();
   polling_.Begin([this] { queue_ = std::make_unique<grpc::CompletionQueue>(); });
   alarm_ = std::make_unique<grpc::Alarm>();
   phase_ = Phase::kRunning;
@@ -96,7 +97,19 @@ void Engine::StartLocked() {
 void Engine::StartGrpc(absl::FunctionRef<void()> start) {
   const SignalBlock block;
   absl::MutexLock lock(&mutex_);
+  mark_.Set();
   polling_.Begin(start);
+}
+
+absl::Status Engine::CheckUsable() const {
+  if (!usable_) {
+    return absl::FailedPreconditionError(
+        "this process was forked while its parent used gRPC, which cannot follow");
+  }
+  if (mark_.is_there()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "the program has closed descriptors that it did not open (closefrom?), and among them those "
+      "of the driver, so it is not mirrored any more");
 }
 
 std::shared_ptr<Session> Engine::Predecessor(const Session& session) {
@@ -226,7 +239,7 @@ bool Engine::HandleNext(absl::Time deadline) {
   bool ok = false;
   const auto got = queue_->AsyncNext(&tag, &ok, ToGpr(deadline));
   if (got == grpc::CompletionQueue::SHUTDOWN) return false;
-  if (got == grpc::CompletionQueue::TIMEOUT) return true;
+  if (got == grpc::CompletionQueue::TIMEOUT || !mark_.is_there()) return true;
   if (tag == nullptr) {
     absl::MutexLock lock(&mutex_);
     alarm_set_ = false;
@@ -241,6 +254,7 @@ bool Engine::HandleNext(absl::Time deadline) {
 void Engine::Loop() {
   absl::Time next_timer = SteadyNow() + kTimerPeriod;
   while (HandleNext(next_timer)) {
+    if (!mark_.is_there()) return AbandonGrpc();
     if (phase() == Phase::kStopping) return EndStreams();
     if (RunReady()) next_timer = std::min(next_timer, SteadyNow() + kTimerPeriod);
     if (SteadyNow() < next_timer) continue;
@@ -259,7 +273,20 @@ void Engine::EndStreams() {
       for (auto& [key, user] : users_) user->Cancel();
     }
     if (users_.empty()) ShutDown();
-  } while (HandleNext(SteadyNow() + kTimerPeriod));
+    if (!HandleNext(SteadyNow() + kTimerPeriod)) return;
+  } while (mark_.is_there());
+  AbandonGrpc();
+}
+
+// gRPC's own threads go on. They use descriptors only for what this thread has begun, and that
+// waits for it.
+void Engine::AbandonGrpc() {
+  {
+    absl::MutexLock lock(&mutex_);
+    phase_ = Phase::kStopped;  // It is not started again: CheckUsable().
+  }
+  for (auto& [key, user] : users_) user->Lose(CheckUsable());
+  Reap();
 }
 
 void Engine::ShutDown() {
@@ -277,13 +304,17 @@ bool Engine::Stop(Phase after) {
   {
     absl::MutexLock lock(&mutex_);
     const bool was_running = phase_ == Phase::kRunning;
-    phase_ = was_running ? Phase::kStopping : after;
-    if (!was_running) return false;
+    // To wake the thread would be a call of gRPC. It finds out by itself, and ends.
+    const bool is_lost = was_running && HasLostDescriptors();
+    phase_ = was_running && !is_lost ? Phase::kStopping : after;
+    if (is_lost) std::exchange(thread_, nullptr)->detach();
+    if (!was_running || is_lost) return false;
     if (!std::exchange(alarm_set_, true)) alarm = alarm_.get();
   }
   if (alarm != nullptr) Ring(*alarm);
   thread_->join();
   thread_.reset();
+  if (HasLostDescriptors()) (void)queue_.release();  // Its destructor would call gRPC.
   queue_.reset();
   absl::MutexLock lock(&mutex_);
   phase_ = after;

@@ -26,6 +26,7 @@
 #include "absl/time/time.h"
 #include "base/random.h"
 #include "base/steady_time.h"
+#include "client_vfd/session/descriptor_mark.h"
 #include "client_vfd/session/fork_polling.h"
 #include "client_vfd/session/frame_pool.h"
 #include "client_vfd/session/queue_user.h"
@@ -92,8 +93,13 @@ class Engine final : public SessionHost {
   void PrepareFork(bool also_used) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
-  // False: a forked child whose parent could not end gRPC before the fork. gRPC hangs there.
-  bool usable() const { return usable_; }
+  // kFailedPrecondition: gRPC must not be called in this process, for its whole life. In a forked
+  // child whose parent could not end gRPC before the fork, it hangs. Where the program has closed
+  // gRPC's descriptors, it would use those of the program. The message is for people.
+  absl::Status CheckUsable() const;
+  // The program has closed descriptors that it did not open. Objects of gRPC must not be destroyed
+  // either: they would close theirs once more.
+  bool HasLostDescriptors() const { return !mark_.is_there(); }
 
  private:
   struct PerServer {
@@ -120,6 +126,8 @@ class Engine final : public SessionHost {
   // Ends the streams, in time or not; then nothing comes from the queue any more.
   void EndStreams();
   void ShutDown();
+  // gRPC's descriptors are lost: the sessions go on locally, and gRPC is left as it is.
+  void AbandonGrpc();
   // Pumps the sessions that were woken. True: there was one.
   bool RunReady();
   void RunTimers();
@@ -145,6 +153,7 @@ class Engine final : public SessionHost {
   FramePool* pool_;
   std::atomic<bool> usable_{true};
   ForkPolling polling_ ABSL_GUARDED_BY(mutex_);
+  DescriptorMark mark_;  // set with mutex_
 };
 
 }  // namespace h5mirror::vfd

@@ -55,6 +55,13 @@ absl::Duration AnswerTimeout(uint64_t bytes, absl::Duration took, absl::Duration
 
 absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
 
+void LetGo(std::shared_ptr<grpc::Channel>& channel) {
+  if (Engine::Get().HasLostDescriptors()) {
+    (void)new std::shared_ptr<grpc::Channel>(std::move(channel));  // Kept for ever.
+  }
+  channel.reset();
+}
+
 }  // namespace
 
 // One call and the queue that it is driven on. Nothing of it is in flight after its destructor.
@@ -218,10 +225,9 @@ ReaderCalls& ReaderCalls::Get() {
 
 absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout, Turn turn) {
   absl::MutexLock lock(&mutex_);
-  if (!Engine::Get().usable()) {
+  if (const absl::Status usable = Engine::Get().CheckUsable(); !usable.ok()) {
     return absl::FailedPreconditionError(
-        "this process was forked while its parent used gRPC, which cannot follow: read in the "
-        "parent, or in a program of its own");
+        absl::StrCat(usable.message(), "; read it in a program of its own"));
   }
   if (std::string token = TokenReader::Get().Newest(route->options);
       token != route->options.token) {
@@ -248,7 +254,7 @@ void ReaderCalls::End(const Route& route, const absl::Status& status) {
   Peer& peer = peers_[Engine::KeyOf(route.options)];
   const bool away = IsAway(status);
   peer.suspect_until = away ? absl::Now() + Engine::kSuspectFor : absl::InfinitePast();
-  if (away) peer.channel.reset();  // The next call connects afresh, without gRPC's back-off.
+  if (away) LetGo(peer.channel);  // The next call connects afresh, without gRPC's back-off.
 }
 
 bool ReaderCalls::FindAgent(const ReaderServer& server, Route* route) {
@@ -567,7 +573,7 @@ bool ReaderCalls::PrepareFork() {
   bool used = false;
   for (auto& [key, peer] : peers_) {
     used = used || peer.channel != nullptr;
-    peer.channel.reset();
+    LetGo(peer.channel);
   }
   return used;
 }
@@ -586,7 +592,9 @@ void ReaderCalls::ChildAfterFork() {
 
 void ReaderCalls::Drain() {
   absl::MutexLock lock(&mutex_);
-  if (cache_.expired() && calls_ == 0) peers_.clear();
+  if (!cache_.expired() || calls_ != 0) return;
+  for (auto& [key, peer] : peers_) LetGo(peer.channel);
+  peers_.clear();
 }
 
 }  // namespace h5mirror::vfd

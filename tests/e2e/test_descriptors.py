@@ -126,6 +126,56 @@ def test_a_server_without_streams_logs_into_no_file_of_its_root(tmp_path):
         assert each.is_dir() or b" info: " not in each.read_bytes(), each
 
 
+TAKES_ALL = """
+    os.closerange(3, 4096)
+    own = [open(f"own-{n}", "w") for n in range(40)]  # With the numbers that were closed.
+"""
+KEEPS_ALL = """
+    for n, each in enumerate(own):
+        print(n, file=each)
+        each.close()  # An error where another one has closed it.
+    print("end", flush=True)
+"""
+
+
+def check_own(site, done) -> None:
+    """The program has ended well, and each file of its own has what it wrote there, and nothing else."""
+    assert done.out == "end\n", done.describe()
+    for n in range(40):
+        assert (site.work / f"own-{n}").read_text() == f"{n}\n"
+
+
+@pytest.mark.parametrize("fork", ["", "if os.fork(): os._exit(os.waitstatus_to_exitcode(os.wait()[1]))"],
+                         ids=["in the program", "in a daemon"])
+def test_a_program_that_closes_what_it_did_not_open_goes_on(site, fork):
+    log = site.work / "told.log"
+    done = site.py(WRITE + f"    {fork}" + TAKES_ALL + WRITE.replace("r.h5", "after.h5") + KEEPS_ALL,
+                   config=site.config(log=log))
+    check_own(site, done)
+    assert "closed descriptors that it did not open" in log.read_text()
+    site.settle("r.h5")
+    site.assert_mirrored("r.h5")
+    assert hdf5.dump(site.local("after.h5"))
+    assert [file["name"] for file in site.json("ls")["files"]] == ["r.h5"]
+
+
+def test_so_does_one_that_reads(site):
+    site.py(WRITE)
+    site.settle("r.h5")
+    read = 'assert h5py.File("r.h5")["x"][7] == 7'
+    check_own(site, site.py(f"""
+    {read}
+    {TAKES_ALL}
+    try:
+        {read}
+    except OSError:
+        pass
+    else:
+        sys.exit("it read by gRPC")
+    {KEEPS_ALL}
+    """, config=site.config(mode="reader")))
+
+
 def test_a_program_without_descriptors_goes_on(site):
     """gRPC aborts the program that has none for it. Once there are some, files are mirrored."""
     done = site.py("""
