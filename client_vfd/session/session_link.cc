@@ -356,10 +356,10 @@ bool Session::LeavesItToFollower() const {
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  // A file that is opened while its cell has no server has one soon, and one that another server of
-  // the cluster has named is there.
-  const bool may_come_back =
-      link_.ever_opened() || link_.is_full() || route_.IsOfCluster(config_.server);
+  // A server that was away at the first write may be there soon, as one that goes away later. Where
+  // another writer has the file, only the program's next flush asks again.
+  const bool may_come_back = link_.ever_opened() || !link_.was_busy() || link_.is_full() ||
+                             route_.IsOfCluster(config_.server);
   return watch_.is_at_cut() && !life_.released() && may_come_back && !tickets_.sealed() &&
          !link_.is_refused() && (!queue_.open_changes().empty() || group_.LacksNewest());
 }

@@ -50,6 +50,19 @@ class SessionTakeoverTest : public ::testing::Test {
     session_->Pump();
   }
 
+  // As Start(), with one server that is in no cluster.
+  void StartAlone() {
+    SessionConfig config;
+    config.real_path = directory_ / "run7.h5";
+    config.name = "beam/run7.h5";
+    config.facts.created = true;
+    config.server.server = "node-a";
+    config.server.target = kA;
+    config.timeout = absl::Seconds(1);
+    session_ = Session::Start(host_, std::move(config), std::make_unique<FakeReader>(&reads_fail_));
+    session_->Pump();
+  }
+
   // How each server ends a stream from now on. OK: it takes it, and acks each barrier.
   void SetAll(const absl::Status& status) { servers_ = {{kA, status}, {kB, status}, {kC, status}}; }
 
@@ -131,6 +144,42 @@ TEST_F(SessionTakeoverTest, SoItDoesWhereAllServersWereAwayAtFirst) {
   servers_[kC] = absl::OkStatus();
   PassFor(absl::Seconds(8));
   EXPECT_EQ(Status().state, H5M_STATE_MIRRORING);
+}
+
+TEST_F(SessionTakeoverTest, AndWhereTheOnlyServerWasAwayAtFirst) {
+  for (const char* away : {"Connection refused", "Network is unreachable"}) {
+    SetAll(absl::UnavailableError(away));
+    StartAlone();
+    Write();
+    Flush();
+    PassFor(absl::Minutes(1));
+    const size_t attempts = host_.streams.size();
+    PassFor(absl::Minutes(1));
+    EXPECT_EQ(Status().state, H5M_STATE_BEHIND);
+    EXPECT_LE(host_.streams.size() - attempts, 121u) << "two in a second, as in any outage";
+    servers_[kA] = absl::OkStatus();  // The program makes no more calls.
+    PassFor(absl::Seconds(1));
+    EXPECT_EQ(Status().state, H5M_STATE_MIRRORING);
+    EXPECT_GT(Status().cut, 0);
+    EXPECT_EQ(Status().pending_bytes, 0u);
+    EXPECT_EQ(Close(), absl::OkStatus());
+    durable_seq_ = 0;
+  }
+}
+
+// Else it would take the file from that writer's hands as soon as it has closed it.
+TEST_F(SessionTakeoverTest, ButNotWhereAnotherWriterHadTheFile) {
+  StartAlone();
+  Write();
+  Flush();
+  FakeStream& stream = host_.streams.back();
+  stream.Drain();
+  stream.OpenBusy("node-z");
+  stream.End(absl::FailedPreconditionError("node-z"));
+  SetAll(absl::OkStatus());
+  PassFor(absl::Seconds(10));
+  EXPECT_EQ(host_.streams.size(), 1u);
+  EXPECT_EQ(Status().state, H5M_STATE_BEHIND);
 }
 
 TEST_F(SessionTakeoverTest, ACloseIsDurableWithinItsTime) {
