@@ -117,6 +117,16 @@ def test_each_attempt_gives_what_the_tables_say(host):
     assert f'"user": "{BOB}"' in versions and '"user_verified": true' in versions, versions
 
 
+def test_a_user_in_no_table_sees_nothing_of_the_machine(host):
+    host.reload(f'[[access]]\nfiles = "home/{ANNA}/**"\nusers = ["unix:{ANNA}"]\nallow = ["read"]\n')
+    seen = host.run(ANNA, "status").ok().out
+    assert str(host.site.root) in seen and "memory:" in seen, seen
+    hidden = host.run("list", "status").ok().out
+    assert "you are:      list" in hidden and "rights at most: none, to any file" in hidden, hidden
+    for told in (str(host.site.root), "root:", "free:", "started:", "memory:", "open:"):
+        assert told not in hidden, hidden
+
+
 def test_reloaded_tables_end_what_they_do_not_allow(host):
     host.fill()
     anna = host.start(ANNA, "watch", f"home/{ANNA}/a.h5")
