@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace h5mirror::vfd {
 
 FileIdentity IdentityOf(int fd) {
@@ -12,7 +14,11 @@ FileIdentity IdentityOf(int fd) {
   return fstat(fd, &st) == 0 ? FileIdentity{st.st_dev, st.st_ino} : FileIdentity();
 }
 
-bool IsStill(int fd, const FileIdentity& file) { return IdentityOf(fd) == file; }
+bool IsStill(int fd, const FileIdentity& file) {
+  struct stat st {};
+  if (fstat(fd, &st) != 0) return errno != EBADF;  // ESTALE is the file's, on a network.
+  return FileIdentity{st.st_dev, st.st_ino} == file;
+}
 
 void DescriptorMark::Set() {
   if (fd_ >= 0) return;

@@ -19,7 +19,8 @@ struct FileIdentity {
   bool operator==(const FileIdentity& other) const = default;
 };
 
-// Whether `fd` is still the file that it was. `file`: as IdentityOf() gave it.
+// Whether `fd` is still the file that it was. `file`: as IdentityOf() gave it. Another descriptor
+// of the same file counts as the same.
 bool IsStill(int fd, const FileIdentity& file);
 // Zeros if `fd` is not open.
 FileIdentity IdentityOf(int fd);

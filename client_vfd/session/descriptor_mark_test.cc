@@ -57,9 +57,10 @@ TEST(DescriptorMarkTest, ANumberThatIsAnotherFileByNowIsLostToo) {
 TEST(DescriptorMarkTest, AReaderReadsAndClosesNoOtherFile) {
   const std::string mirrored = MakeFile("mirrored", "mirrored");
   const std::string others = MakeFile("others", "OTHERS..");
+  const DescriptorMark mark;
   const int program = open(mirrored.c_str(), O_RDONLY);
   const int number = LowestFree();
-  absl::StatusOr<std::unique_ptr<FileReader>> reader = FileReader::Open(program);
+  absl::StatusOr<std::unique_ptr<FileReader>> reader = FileReader::Open(program, mark);
   ASSERT_TRUE(reader.ok()) << reader.status();
   char bytes[8];
   ASSERT_TRUE((*reader)->Read({0, 8}, bytes).ok());
@@ -72,6 +73,25 @@ TEST(DescriptorMarkTest, AReaderReadsAndClosesNoOtherFile) {
   EXPECT_TRUE((*reader)->DataExtents().empty());
   reader->reset();
   EXPECT_EQ(pread(number, bytes, 8, 0), 8) << "the program's file is still open";
+  close(number);
+  close(program);
+}
+
+// The program opens the mirrored file again, after it has closed all.
+TEST(DescriptorMarkTest, AReaderClosesNoOtherDescriptorOfItsOwnFile) {
+  const std::string mirrored = MakeFile("mirrored-twice", "mirrored");
+  const int program = open(mirrored.c_str(), O_RDONLY);
+  const int number = LowestFree();
+  DescriptorMark mark;
+  absl::StatusOr<std::unique_ptr<FileReader>> reader = FileReader::Open(program, mark);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  mark.Set();
+  ASSERT_EQ(close(number), 0);
+  ASSERT_EQ(close(number + 1), 0) << "the mark";
+  ASSERT_EQ(open(mirrored.c_str(), O_RDONLY), number);
+  reader->reset();
+  char bytes[8];
+  EXPECT_EQ(pread(number, bytes, 8, 0), 8) << "the program's descriptor is still open";
   close(number);
   close(program);
 }

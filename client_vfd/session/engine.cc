@@ -11,6 +11,7 @@
 #include "base/signal_block.h"
 #include "base/steady_time.h"
 #include "client_vfd/session/grpc_stream.h"
+#include "client_vfd/session/grpc_timers.h"
 #include "client_vfd/session/owner_question.h"
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/session.h"
@@ -26,7 +27,8 @@ namespace {
 constexpr size_t kBuffersMax = 24;
 // How often sessions look at their deadlines.
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(100);
-constexpr absl::Duration kIdlePeriod = absl::Minutes(1);
+// The same of the thread at its descriptors, where there is no session.
+constexpr absl::Duration kIdlePeriod = absl::Seconds(1);
 
 // For gRPC, by the clock that it does not have to convert, as others may set that one.
 gpr_timespec ToGpr(absl::Time steady_time) {
@@ -65,12 +67,12 @@ void Engine::Wake(Session* session) {
   grpc::Alarm* alarm = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    if (!CheckUsable().ok()) return;
+    if (!usable_ || session->is_abandoned()) return;
     if (std::find(ready_.begin(), ready_.end(), kept) == ready_.end())
       ready_.push_back(std::move(kept));
     if (phase_ == Phase::kStopping || phase_ == Phase::kForking) return;
     if (phase_ == Phase::kStopped) StartLocked();
-    if (alarm_set_) return;
+    if (alarm_set_ || HasLostDescriptors()) return;  // The thread looks by itself.
     alarm_set_ = true;  // The loop does not end while this is set, so `alarm` stays.
     alarm = alarm_.get();
   }
@@ -82,15 +84,20 @@ void Engine::Ring(grpc::Alarm& alarm) {
 }
 
 void Engine::StartLocked() {
-  const SignalBlock block;  // gRPC's threads, too, begin here.
-  mark_.Set();
-  polling_.Begin([this] { queue_ = std::make_unique<grpc::CompletionQueue>(); });
-  alarm_ = std::make_unique<grpc::Alarm>();
+  const SignalBlock block;                  // gRPC's threads, too, begin here.
+  if (thread_ != nullptr) thread_->join();  // It has left by itself, and needs no lock any more.
+  const bool is_lost = HasLostDescriptors();
+  if (!is_lost) {
+    mark_.Set();
+    polling_.Begin([this] { queue_ = std::make_unique<grpc::CompletionQueue>(); });
+    alarm_ = std::make_unique<grpc::Alarm>();
+  }
   phase_ = Phase::kRunning;
   alarm_set_ = false;
-  thread_ = std::make_unique<std::thread>([this] {
+  has_left_ = false;
+  thread_ = std::make_unique<std::thread>([this, is_lost] {
     pthread_setname_np(pthread_self(), "h5m-sender");
-    Loop();
+    is_lost ? AbandonGrpc() : Loop();
   });
 }
 
@@ -102,14 +109,14 @@ void Engine::StartGrpc(absl::FunctionRef<void()> start) {
 }
 
 absl::Status Engine::CheckUsable() const {
-  if (!usable_) {
+  if (HasLostDescriptors()) {
     return absl::FailedPreconditionError(
-        "this process was forked while its parent used gRPC, which cannot follow");
+        "the program has closed descriptors that it did not open (closefrom?), and among them "
+        "those of the driver, so it is not mirrored any more");
   }
-  if (mark_.is_there()) return absl::OkStatus();
+  if (usable_) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      "the program has closed descriptors that it did not open (closefrom?), and among them those "
-      "of the driver, so it is not mirrored any more");
+      "this process was forked while its parent used gRPC, which cannot follow");
 }
 
 std::shared_ptr<Session> Engine::Predecessor(const Session& session) {
@@ -278,15 +285,28 @@ void Engine::EndStreams() {
   AbandonGrpc();
 }
 
-// gRPC's own threads go on. They use descriptors only for what this thread has begun, and that
-// waits for it.
+// gRPC's timers would go on by themselves. After this nothing of it runs but an attempt to connect
+// that has failed, and is made once more.
 void Engine::AbandonGrpc() {
-  {
-    absl::MutexLock lock(&mutex_);
-    phase_ = Phase::kStopped;  // It is not started again: CheckUsable().
+  if (grpc_is_initialized() != 0) StopGrpcTimers();
+  do {
+    const std::string why(CheckUsable().message());
+    const auto sessions = Sessions();
+    // The newest first, as it takes over from those that it waits for.
+    for (auto one = sessions.rbegin(); one != sessions.rend(); ++one) (*one)->Abandon(why);
+    Reap();
+  } while (!LeaveAbandoned());
+}
+
+bool Engine::LeaveAbandoned() {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& session : sessions_) {
+    if (!session->is_abandoned()) return false;  // It has come meanwhile.
   }
-  for (auto& [key, user] : users_) user->Lose(CheckUsable());
-  Reap();
+  ready_.clear();
+  if (phase_ == Phase::kRunning) phase_ = Phase::kStopped;
+  has_left_ = true;
+  return true;
 }
 
 void Engine::ShutDown() {
@@ -304,10 +324,9 @@ bool Engine::Stop(Phase after) {
   {
     absl::MutexLock lock(&mutex_);
     const bool was_running = phase_ == Phase::kRunning;
-    // To wake the thread would be a call of gRPC. It finds out by itself, and ends.
-    const bool is_lost = was_running && HasLostDescriptors();
-    phase_ = was_running && !is_lost ? Phase::kStopping : after;
-    if (is_lost) std::exchange(thread_, nullptr)->detach();
+    phase_ = was_running ? Phase::kStopping : after;
+    const bool is_lost = HasLostDescriptors();
+    if (is_lost) AwaitAbandoned(after);
     if (!was_running || is_lost) return false;
     if (!std::exchange(alarm_set_, true)) alarm = alarm_.get();
   }
@@ -320,6 +339,21 @@ bool Engine::Stop(Phase after) {
   phase_ = after;
   alarm_set_ = false;
   return true;
+}
+
+// To wake the thread would be a call of gRPC. It looks by itself.
+void Engine::AwaitAbandoned(Phase after) {
+  const auto has_left = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return has_left_; };
+  if (thread_ != nullptr) {
+    // Else the thread is in a call that hangs, with a descriptor that is another one by now.
+    if (mutex_.AwaitWithTimeout(absl::Condition(&has_left), kIdlePeriod + kForkWait)) {
+      thread_->join();
+    } else {
+      thread_->detach();
+    }
+    thread_.reset();
+  }
+  phase_ = after;
 }
 
 Engine::Phase Engine::phase() {
@@ -358,14 +392,15 @@ void Engine::Drain(absl::Duration timeout) {
 void Engine::PrepareFork(bool also_used) {
   control_mutex_.Lock();
   // Another thread may wake a session now: it waits for the fork.
-  if (Stop(Phase::kForking) || also_used) {
+  if ((Stop(Phase::kForking) || also_used) && !HasLostDescriptors()) {
     const absl::Time deadline = SteadyNow() + kForkWait;
     // Another user of the same gRPC keeps it alive; then there is nothing to wait for.
     while (grpc_is_initialized() != 0 && SteadyNow() < deadline)
       absl::SleepFor(absl::Milliseconds(1));
   }
   mutex_.Lock();
-  polling_.Read(grpc_is_initialized() != 0);
+  // Lost numbers may be those of the program's own epoll set.
+  polling_.Read(grpc_is_initialized() != 0 || HasLostDescriptors());
 }
 
 void Engine::ParentAfterFork() {

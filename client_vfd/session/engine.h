@@ -100,6 +100,7 @@ class Engine final : public SessionHost {
   // The program has closed descriptors that it did not open. Objects of gRPC must not be destroyed
   // either: they would close theirs once more.
   bool HasLostDescriptors() const { return !mark_.is_there(); }
+  const DescriptorMark& mark() const { return mark_; }
 
  private:
   struct PerServer {
@@ -126,8 +127,13 @@ class Engine final : public SessionHost {
   // Ends the streams, in time or not; then nothing comes from the queue any more.
   void EndStreams();
   void ShutDown();
-  // gRPC's descriptors are lost: the sessions go on locally, and gRPC is left as it is.
+  // gRPC's descriptors are lost: its timers end, the sessions go on locally, and so does the
+  // thread.
   void AbandonGrpc();
+  // True: all sessions are abandoned, and the thread has nothing more to do.
+  bool LeaveAbandoned() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits a short while for AbandonGrpc(), then goes to the phase.
+  void AwaitAbandoned(Phase after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Pumps the sessions that were woken. True: there was one.
   bool RunReady();
   void RunTimers();
@@ -140,6 +146,7 @@ class Engine final : public SessionHost {
   std::vector<std::shared_ptr<Session>> ready_ ABSL_GUARDED_BY(mutex_);
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kStopped;
   bool alarm_set_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_left_ ABSL_GUARDED_BY(mutex_) = false;  // The thread has ended AbandonGrpc().
   std::map<std::string, PerServer> servers_ ABSL_GUARDED_BY(mutex_);  // by target; never erased
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<std::thread> thread_;

@@ -8,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/errno_status.h"
-#include "client_vfd/session/descriptor_mark.h"
 
 namespace h5mirror::vfd {
 namespace {
@@ -16,9 +15,10 @@ namespace {
 class DescriptorReader final : public FileReader {
  public:
   // Takes the descriptor over.
-  explicit DescriptorReader(int fd) : fd_(fd), file_(IdentityOf(fd)) {}
+  DescriptorReader(int fd, const DescriptorMark& mark)
+      : fd_(fd), file_(IdentityOf(fd)), mark_(mark) {}
   ~DescriptorReader() override {
-    if (IsOurs()) close(fd_);
+    if (IsOurs() && mark_.is_there()) close(fd_);
   }
   DescriptorReader(const DescriptorReader&) = delete;
   DescriptorReader& operator=(const DescriptorReader&) = delete;
@@ -33,6 +33,7 @@ class DescriptorReader final : public FileReader {
 
   const int fd_;
   const FileIdentity file_;
+  const DescriptorMark& mark_;
 };
 
 absl::Status Closed() {
@@ -81,11 +82,11 @@ std::vector<Extent> DescriptorReader::DataExtents() const {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FileReader>> FileReader::Open(int fd) {
+absl::StatusOr<std::unique_ptr<FileReader>> FileReader::Open(int fd, const DescriptorMark& mark) {
   const std::string path = absl::StrCat("/proc/self/fd/", fd);
   const int own = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (own < 0) return ErrnoToStatus(errno, "open the local file again for the mirror");
-  return std::make_unique<DescriptorReader>(own);
+  return std::make_unique<DescriptorReader>(own, mark);
 }
 
 }  // namespace h5mirror::vfd

@@ -72,10 +72,6 @@ bool GrpcStream::Handle(int op, bool ok) {
   return done;
 }
 
-void GrpcStream::Lose(const absl::Status& status) {
-  if (owner_ != nullptr) std::exchange(owner_, nullptr)->OnEnded(status);
-}
-
 void GrpcStream::ReadNext() {
   ++under_way_;
   call_->Read(&incoming_, &read_);

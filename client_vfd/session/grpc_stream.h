@@ -32,7 +32,6 @@ class GrpcStream final : public Stream, public QueueUser {
 
   bool Handle(int op, bool ok) override;
   void Leave() override {}  // Its session half-closes it.
-  void Lose(const absl::Status& status) override;
 
  private:
   enum Op : int { kStart, kWrite, kRead, kFinish };

@@ -33,7 +33,6 @@ class OwnerQuestion final : public QueueUser {
   bool Handle(int op, bool ok) override;
   void Cancel() override { context_.TryCancel(); }
   void Leave() override { Cancel(); }
-  void Lose(const absl::Status& /*status*/) override {}  // Its session hears of it by its stream.
 
  private:
   const std::function<void(const ServerAnswer&)> answered_;

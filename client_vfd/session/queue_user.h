@@ -2,8 +2,6 @@
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_QUEUE_USER_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_QUEUE_USER_H_
 
-#include "absl/status/status.h"
-
 namespace h5mirror::vfd {
 
 // The sender thread's own.
@@ -22,8 +20,6 @@ class QueueUser {
   virtual void Cancel() = 0;
   // The thread is to end, as before a fork: has it end politely.
   virtual void Leave() = 0;
-  // gRPC is given up, with this status. No operation ends any more, and none may begin.
-  virtual void Lose(const absl::Status& status) = 0;
 };
 
 }  // namespace h5mirror::vfd

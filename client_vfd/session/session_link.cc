@@ -452,8 +452,12 @@ void Session::LeaveStream() {
 
 void Session::GiveUp() {
   absl::MutexLock lock(&mutex_);
+  if (life_.released()) FinishAlone();
+}
+
+// Without its server, and without waiting for the session before it.
+void Session::FinishAlone() {
   if (life_.done()) return;
-  if (!life_.released()) return;
   FollowPredecessor(Handing::kNow);
   if (!succession_.is_claimed() && tickets_.sealed()) Claim();
   FinishSession();

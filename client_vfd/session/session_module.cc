@@ -74,7 +74,8 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   }
   absl::StatusOr<rpc::ClientOptions> server = ServerOf(attach.server, attach.ca, attach.token);
   if (!server.ok()) return server.status();
-  absl::StatusOr<std::unique_ptr<FileReader>> file = FileReader::Open(attach.fd);
+  absl::StatusOr<std::unique_ptr<FileReader>> file =
+      FileReader::Open(attach.fd, Engine::Get().mark());
   if (!file.ok()) return file.status();
   SessionConfig config;
   config.real_path = attach.real_path;

@@ -164,7 +164,48 @@ TEST_F(SessionTakeoverTest, AndWhereTheOnlyServerWasAwayAtFirst) {
     EXPECT_EQ(Status().pending_bytes, 0u);
     EXPECT_EQ(Close(), absl::OkStatus());
     durable_seq_ = 0;
+    session_.reset();
+    host_.streams.clear();  // They name the session.
   }
+}
+
+TEST_F(SessionTakeoverTest, AFlushAsksAtOnceForAServerThatWasNeverThere) {
+  SetAll(absl::UnavailableError("Connection refused"));
+  StartAlone();
+  Write();
+  Flush();
+  PassFor(absl::Minutes(1));
+  servers_[kA] = absl::OkStatus();
+  Write();
+  Flush();
+  PassFor(absl::Seconds(1));
+  EXPECT_EQ(Status().state, H5M_STATE_MIRRORING);
+}
+
+TEST_F(SessionTakeoverTest, WhereTheProcessTalksToNobodyNoOtherIsAskedAndNoCallWaits) {
+  SetAll(absl::OkStatus());
+  Start(absl::Seconds(30));
+  Write();
+  Flush();
+  const size_t attempts = host_.streams.size();
+  const absl::Time before = host_.now;
+  session_->Abandon("its descriptors are gone");
+  EXPECT_EQ(Status().state, H5M_STATE_BEHIND);
+  Flush();
+  EXPECT_FALSE(session_->AwaitCut());
+  EXPECT_THAT(std::string(Close().message()), HasSubstr("its descriptors are gone"));
+  EXPECT_EQ(host_.now, before);
+  EXPECT_TRUE(session_->gone());
+  EXPECT_EQ(host_.streams.size(), attempts);
+}
+
+TEST_F(SessionTakeoverTest, NorIsATakeoverAwaitedThen) {
+  Start(absl::Seconds(1));
+  Write();
+  EXPECT_FALSE(Close().ok());
+  EXPECT_FALSE(session_->done());
+  session_->Abandon("its descriptors are gone");
+  EXPECT_TRUE(session_->gone());
 }
 
 // Else it would take the file from that writer's hands as soon as it has closed it.
