@@ -347,7 +347,12 @@ void Session::LoseStream(const std::string& why, Retry retry) {
   }
   if (life_.released() && !WaitsToClaim()) FinishSession();
   // A program that only now and then flushes is not waited for: the timer brings its last cut.
-  if (LostNewestCut() && !anothers) CloseCut(CutKind::kTick, "");
+  if (!LostNewestCut() || anothers) return;
+  CloseCut(CutKind::kTick, "");
+  // Many programs may have begun while their server was away, and it may be so for days.
+  const bool may_rest = !link_.ever_opened() && !link_.is_full() && !program_clock_.rides_out() &&
+                        !route_.IsOfCluster(config_.server);
+  if (may_rest) link_.Rest(host_.Now());
 }
 
 bool Session::LeavesItToFollower() const {

@@ -8,7 +8,8 @@
 //     |                |                               |
 //     +---- End, Lose, Leave --------------------------+
 //
-// Retries are at least kRetryEvery apart, unless something is urgent (Hurry).
+// Retries are at least kRetryEvery apart, unless something is urgent (Hurry). Where no server was
+// ever there, the timer's are up to kRestMax apart (Rest).
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_LINK_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_STATE_LINK_H_
 
@@ -37,6 +38,8 @@ class Link {
   static constexpr absl::Duration kRetryEvery = absl::Milliseconds(500);
   // The longest, to a server that has no room for this session: each time it is doubled.
   static constexpr absl::Duration kFullRetryMax = absl::Seconds(5);
+  // The longest by the timer alone, to a server that was never there: each time it is doubled.
+  static constexpr absl::Duration kRestMax = absl::Seconds(15);
   // To a connection that failed before anything depended on it.
   static constexpr absl::Duration kFirstRetryEvery = absl::Milliseconds(100);
   // At the last barrier, when the server was there before: it may just be restarting.
@@ -71,7 +74,14 @@ class Link {
   bool TakeCancel();
 
   // The next stream may begin now, before the retry time.
-  void Hurry() { hurries_ = true; }
+  void Hurry() {
+    hurries_ = true;
+    EndRest();
+  }
+  // The next stream is wanted by nothing but the timer, and the server may be away for long.
+  void Rest(absl::Time now);
+  // The program has asked for a cut.
+  void EndRest() { rest_end_ = absl::InfinitePast(); }
   // The program waits for the server to take the file, or does so no more.
   void SetAwaited(bool is_awaited) { is_awaited_ = is_awaited; }
   void RetryAt(absl::Time time) { retry_time_ = time; }
@@ -81,7 +91,7 @@ class Link {
   bool TakeFinalAttempt() { return ++final_attempts_ <= kFinalAttemptsMax; }
   // `is_wanted`: there is something to send or to learn.
   bool MayBegin(absl::Time now, bool is_wanted) const {
-    return hurries_ || (now >= retry_time_ && (is_wanted || is_awaited_));
+    return hurries_ || (now >= retry_time_ && (is_awaited_ || (is_wanted && now >= rest_end_)));
   }
   // The timer makes the next attempt.
   bool MustWait(absl::Time now) const { return is_none() && !hurries_ && now < retry_time_; }
@@ -121,6 +131,8 @@ class Link {
   bool hurries_ = true;  // A session connects at once.
   bool is_awaited_ = false;
   absl::Time retry_time_ = absl::InfinitePast();
+  absl::Time rest_end_ = absl::InfinitePast();
+  absl::Duration next_rest_ = kRetryEvery;
   int final_attempts_ = 0;
 };
 
