@@ -38,15 +38,37 @@ FileStat ToFileStat(const struct stat& st) {
           .ctime_ns = ns(st.st_ctim)};
 }
 
-// Of a directory that was just made. Where others may write `parent`, the name may be their link by
-// now, so the mode is that of a descriptor. Returns as fchmod(2).
+bool IsEmpty(int directory) {
+  DIR* const dir = fdopendir(fcntl(directory, F_DUPFD_CLOEXEC, 0));
+  if (dir == nullptr) return false;
+  int entries = 0;
+  while (entries <= 2 && readdir(dir) != nullptr) ++entries;
+  closedir(dir);
+  return entries <= 2;  // "." and ".."
+}
+
+// As mkdirat() with 0700 has left it.
+bool IsAsMade(int directory) {
+  struct stat st {};
+  return fstat(directory, &st) == 0 && (st.st_mode & 0077) == 0 && IsEmpty(directory);
+}
+
+// Of a directory that was just made. Where others may write `parent`, they may have put a link
+// under its name by now, or moved a private directory of ours there. So the mode is that of a
+// descriptor, and of a directory that has nothing to show yet. Returns as fchmod(2).
 int SetDirectoryMode(int parent, const char* last, mode_t mode) {
-  const OwnedFd made = OpenBeneath(parent, last, O_RDONLY | O_DIRECTORY, 0);
-  if (made.valid()) return fchmod(made.get(), mode);
-  if (errno != EACCES) return -1;
-  // A umask that takes reading away from the owner, too.
-  const OwnedFd place = OpenBeneath(parent, last, O_PATH | O_DIRECTORY, 0);
-  return place.valid() ? chmod(StrCat("/proc/self/fd/", place.get()).c_str(), mode) : -1;
+  OwnedFd made = OpenBeneath(parent, last, O_RDONLY | O_DIRECTORY, 0);
+  if (!made.valid() && errno == EACCES) {
+    // A umask that takes reading away from the owner, too.
+    const OwnedFd place = OpenBeneath(parent, last, O_PATH | O_DIRECTORY, 0);
+    if (!place.valid()) return -1;
+    if (chmod(StrCat("/proc/self/fd/", place.get()).c_str(), 0700) != 0) return -1;
+    made = OpenBeneath(parent, last, O_RDONLY | O_DIRECTORY, 0);
+  }
+  if (!made.valid()) return -1;
+  if (IsAsMade(made.get())) return fchmod(made.get(), mode);
+  errno = ENOTEMPTY;
+  return -1;
 }
 
 class PosixFile final : public EnvFile {

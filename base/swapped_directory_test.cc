@@ -64,6 +64,17 @@ TEST_F(SwappedDirectoryTest, ALinkInItsPlaceLeadsNowhere) {
   EXPECT_EQ(ModeOf("private"), 0700u);
 }
 
+TEST_F(SwappedDirectoryTest, APrivateDirectoryInItsPlaceStaysPrivate) {
+  ASSERT_TRUE(tree_->MakeDirectory("private", 0700).ok());
+  ASSERT_TRUE(tree_->MakeDirectory("private/of-anna", 0755).ok());
+  AfterMaking() = [this] {
+    std::filesystem::rename(root_ / "new", root_ / "away");
+    std::filesystem::rename(root_ / "private", root_ / "new");
+  };
+  EXPECT_FALSE(tree_->MakeDirectory("new", 0755).ok());
+  EXPECT_EQ(ModeOf("new"), 0700u);
+}
+
 TEST_F(SwappedDirectoryTest, TheModeIsTheCallersUnderAnyUmask) {
   for (const mode_t mask : {0000, 0022, 0077, 0277, 0777}) {
     const std::string name = "d" + std::to_string(mask);
