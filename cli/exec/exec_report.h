@@ -44,8 +44,9 @@ struct FileUse {
   // Both sides were the same when the program closed it.
   bool mirrored() const { return state == "clean" || state == "unchanged"; }
   bool left_out() const { return state == "left_out"; }
-  // By a pattern of `exclude`: the user has named it as one that is not to be mirrored. The
-  // plugin's reason begins with the key (WhyLeftOut() of client_vfd/plugin/config/name_rules.h).
+  // By a pattern of `exclude`: the user or the site has named it as one that is not to be mirrored.
+  // The plugin's reason begins with the key (WhyLeftOut() of
+  // client_vfd/plugin/config/name_rules.h).
   bool excluded() const { return left_out() && detail.rfind("exclude=", 0) == 0; }
   bool writer_lost() const { return state == "writer_lost"; }
 };

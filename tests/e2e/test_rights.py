@@ -1,5 +1,6 @@
 """Users of one host with real uids, a robot with a token, and logins: what each may do with the files of each."""
 
+import json
 import os
 import re
 import socket
@@ -125,6 +126,10 @@ def test_a_user_in_no_table_sees_nothing_of_the_machine(host):
     assert "you are:      list" in hidden and "rights at most: none, to any file" in hidden, hidden
     for told in (str(host.site.root), "root:", "free:", "started:", "memory:", "open:"):
         assert told not in hidden, hidden
+    told = json.loads(host.run("list", "status", "--json").ok().out)
+    for key in ("start_time", "root", "memory_max_bytes", "memory_used_bytes", "open_files", "open_sessions", "free_bytes"):
+        assert told[key] is None, told
+    assert told["server_version"] and told["verified_user"] == "list", told
 
 
 def test_reloaded_tables_end_what_they_do_not_allow(host):
