@@ -38,6 +38,39 @@ FileStat ToFileStat(const struct stat& st) {
           .ctime_ns = ns(st.st_ctim)};
 }
 
+bool IsEmpty(int directory) {
+  DIR* const dir = fdopendir(fcntl(directory, F_DUPFD_CLOEXEC, 0));
+  if (dir == nullptr) return false;
+  int entries = 0;
+  while (entries <= 2 && readdir(dir) != nullptr) ++entries;
+  closedir(dir);
+  return entries <= 2;  // "." and ".."
+}
+
+// As mkdirat() with 0700 has left it.
+bool IsAsMade(int directory) {
+  struct stat st {};
+  return fstat(directory, &st) == 0 && (st.st_mode & 0077) == 0 && IsEmpty(directory);
+}
+
+// Of a directory that was just made. Where others may write `parent`, they may have put a link
+// under its name by now, or moved a private directory of ours there. So the mode is that of a
+// descriptor, and of a directory that has nothing to show yet. Returns as fchmod(2).
+int SetDirectoryMode(int parent, const char* last, mode_t mode) {
+  OwnedFd made = OpenBeneath(parent, last, O_RDONLY | O_DIRECTORY, 0);
+  if (!made.valid() && errno == EACCES) {
+    // A umask that takes reading away from the owner, too.
+    const OwnedFd place = OpenBeneath(parent, last, O_PATH | O_DIRECTORY, 0);
+    if (!place.valid()) return -1;
+    if (chmod(StrCat("/proc/self/fd/", place.get()).c_str(), 0700) != 0) return -1;
+    made = OpenBeneath(parent, last, O_RDONLY | O_DIRECTORY, 0);
+  }
+  if (!made.valid()) return -1;
+  if (IsAsMade(made.get())) return fchmod(made.get(), mode);
+  errno = ENOTEMPTY;
+  return -1;
+}
+
 class PosixFile final : public EnvFile {
  public:
   PosixFile(OwnedFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
@@ -262,8 +295,8 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
   absl::Status MakeDirectory(std::string_view name, uint32_t mode_bits) override {
     return InParent(name, "make directory", [&](int parent, const char* last) {
       // The caller has applied its own umask; the process's must not take more away.
-      int made = mkdirat(parent, last, 0700);
-      return made != 0 ? made : fchmodat(parent, last, mode_bits & 0777, 0);
+      const int made = mkdirat(parent, last, 0700);
+      return made != 0 ? made : SetDirectoryMode(parent, last, mode_bits & 0777);
     });
   }
   absl::Status Rename(std::string_view from, std::string_view to) override {

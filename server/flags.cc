@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <iostream>
@@ -74,8 +75,13 @@ std::vector<Setting> FlagSettings(const FlagValues& values) {
   return settings;
 }
 
-// kNotFound cannot happen for the default file: it is only used when it is there. Sets
-// `config_file` to the file that was read, if it is empty.
+// False: there is no default file. One that this user may not look at counts as there: without it
+// the server would run without its tokens and tables.
+bool HasDefaultConfig() {
+  return access(kDefaultConfig, R_OK) == 0 || (errno != ENOENT && errno != ENOTDIR);
+}
+
+// Sets `config_file` to the file that was read, if it is empty.
 absl::StatusOr<std::vector<Setting>> CollectSettings(std::string& config_file,
                                                      const FlagValues& values) {
   std::vector<Setting> settings;
@@ -83,9 +89,14 @@ absl::StatusOr<std::vector<Setting>> CollectSettings(std::string& config_file,
     const char* from_environment = std::getenv("H5MIRRORD_CONFIG");
     if (from_environment != nullptr) config_file = from_environment;
   }
-  if (config_file.empty() && access(kDefaultConfig, R_OK) == 0) config_file = kDefaultConfig;
+  if (config_file.empty() && HasDefaultConfig()) config_file = kDefaultConfig;
   if (!config_file.empty()) {
     auto from_file = ReadConfigFile(config_file);
+    if (absl::IsPermissionDenied(from_file.status())) {
+      return absl::PermissionDeniedError(
+          StrCat(from_file.status().message(),
+                 "; let the user that h5mirrord runs as read it, or name another with --config"));
+    }
     if (!from_file.ok()) return from_file.status();
     settings = *std::move(from_file);
   }

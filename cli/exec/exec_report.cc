@@ -122,7 +122,8 @@ bool ExecReport::complete() const {
          std::all_of(
              libraries.begin(), libraries.end(),
              [](const LibraryUse& use) { return use.mirror == LibraryUse::Mirror::kLoaded; }) &&
-         std::all_of(files.begin(), files.end(), [](const FileUse& use) { return use.mirrored(); });
+         std::all_of(files.begin(), files.end(),
+                     [](const FileUse& use) { return use.mirrored() || use.excluded(); });
 }
 
 ExecReport ReadExecReport(const std::filesystem::path& directory, LibraryVersion version_of,

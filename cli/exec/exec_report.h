@@ -44,6 +44,10 @@ struct FileUse {
   // Both sides were the same when the program closed it.
   bool mirrored() const { return state == "clean" || state == "unchanged"; }
   bool left_out() const { return state == "left_out"; }
+  // By a pattern of `exclude`: the user or the site has named it as one that is not to be mirrored.
+  // The plugin's reason begins with the key (WhyLeftOut() of
+  // client_vfd/plugin/config/name_rules.h).
+  bool excluded() const { return left_out() && detail.rfind("exclude=", 0) == 0; }
   bool writer_lost() const { return state == "writer_lost"; }
 };
 
@@ -52,8 +56,8 @@ struct ExecReport {
   std::vector<FileUse> files;
   bool wants_connector = false;  // --tick or --all-drivers
 
-  // Every library had the plugin and every file that was written was mirrored, and something was
-  // seen at all: a static HDF5 cannot be seen.
+  // Every library had the plugin and every file that was written was mirrored or excluded, and
+  // something was seen at all: a static HDF5 cannot be seen.
   bool complete() const;
 };
 

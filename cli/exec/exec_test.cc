@@ -206,6 +206,20 @@ TEST_F(ExecReportTest, AFileThatWasLeftOutIsListedAndNotComplete) {
   EXPECT_FALSE(report.complete());
 }
 
+TEST_F(ExecReportTest, AFileThatTheUserExcludesIsListedAndMissedByNobody) {
+  Write("7.jsonl",
+        R"({"event":"plugin_loaded","pid":7,"libhdf5":"2.0.0","libhdf5_path":"/v/libhdf5.so"})"
+        "\n"
+        R"({"event":"left_out","pid":7,"file":"/d/a.h5","state":"left_out",)"
+        R"("detail":"exclude=*.h5 leaves it out"})"
+        "\n");
+  const ExecReport report = Read();
+  ASSERT_EQ(report.files.size(), 1u);
+  EXPECT_TRUE(report.files[0].left_out());
+  EXPECT_FALSE(report.files[0].mirrored());
+  EXPECT_TRUE(report.complete());
+}
+
 TEST_F(ExecReportTest, AProcessThatEndedWithoutACloseIsALostWriter) {
   const auto opened = [](int64_t pid, const char* state) {
     return absl::StrCat(R"({"event":"opened","pid":)", pid,

@@ -105,8 +105,8 @@ absl::StatusOr<LoginStore> LoginStore::Open(std::string_view server) {
   const std::filesystem::path directory = std::filesystem::path(home) / ".config/h5mirror";
   LoginStore store(rpc::LoginToken(directory, server));
   // The last one tells whether the others are there.
-  MakeDirectory(directory.parent_path(), 0777).IgnoreError();
-  MakeDirectory(directory, 0777).IgnoreError();
+  MakeDirectory(directory.parent_path(), 0755).IgnoreError();
+  MakeDirectory(directory, 0755).IgnoreError();
   H5M_RETURN_IF_ERROR(MakeDirectory(store.token_path_.parent_path(), 0700));
   return store;
 }

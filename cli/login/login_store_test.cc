@@ -47,6 +47,17 @@ TEST_F(LoginStoreTest, NobodyElseReadsAToken) {
   EXPECT_EQ(ModeOf(store->token_path().native() + ".login"), 0600U);
 }
 
+// Else it could put its own settings there, and an authority for the server's certificate.
+TEST_F(LoginStoreTest, NobodyElseWritesBesideAToken) {
+  const mode_t before = umask(0);
+  const auto store = LoginStore::Open("node7");
+  umask(before);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_EQ(ModeOf(home_ / ".config"), 0755U);
+  EXPECT_EQ(ModeOf(home_ / ".config/h5mirror"), 0755U);
+  EXPECT_EQ(ModeOf(home_ / ".config/h5mirror/tokens"), 0700U);
+}
+
 TEST_F(LoginStoreTest, RootLeavesAllToTheOwnerOfHome) {
   const uid_t owner = geteuid() == 0 ? 12345 : geteuid();
   ASSERT_EQ(chown(home_.c_str(), owner, static_cast<gid_t>(-1)), 0);

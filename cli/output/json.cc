@@ -184,7 +184,7 @@ Json ServerToJson(const v1::GetServerResponse& server, std::string_view address)
   };
   Json rights = Json::array();
   for (const std::string& right : server.rights()) rights.push_back(right);
-  return Json{
+  Json told{
       {"server", address},
       {"server_version", server.server_version()},
       {"protocol", range(server.protocol())},
@@ -200,6 +200,13 @@ Json ServerToJson(const v1::GetServerResponse& server, std::string_view address)
       {"verified_user", server.verified_user()},
       {"rights", rights},
   };
+  if (!server.root().empty()) return told;
+  // The server does not tell this user, and zeros would be taken for what they say.
+  for (const char* hidden : {"start_time", "root", "memory_max_bytes", "memory_used_bytes",
+                             "open_files", "open_sessions", "free_bytes"}) {
+    told[hidden] = nullptr;
+  }
+  return told;
 }
 
 std::string_view RecordStateName(RecordState state) {

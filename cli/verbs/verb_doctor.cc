@@ -274,11 +274,12 @@ class Doctor {
       report_.Ok("rights", StrCat(who, ": at most ", rights));
     } else {
       report_.Fail("rights", StrCat(who, ": ", rights.empty() ? "none" : rights),
-                   "mirroring needs `write`: ask the server's administrator for a token");
+                   "mirroring needs `write`: ask the server's administrator for it");
     }
   }
 
   void CheckSpace(const v1::GetServerResponse& server) {
+    if (server.root().empty()) return;  // The server does not tell this user.
     const std::string free =
         StrCat(HumanBytes(static_cast<uint64_t>(server.free_bytes())), " free in ", server.root());
     if (server.free_bytes() < kFreeBytesLow) {

@@ -36,16 +36,20 @@ void ShowServer(Context& context, const v1::GetServerResponse& server,
   sheet.Line("server", StrCat(options.server, options.ca_pem.empty() ? " (plain text)" : " (TLS)"));
   sheet.Line("version", StrCat(server.server_version(), ", protocol ", server.protocol().oldest(),
                                "-", server.protocol().newest()));
-  sheet.Line("root", server.root());
-  sheet.Line("free", Bytes(server.free_bytes()));
-  sheet.Line("started", LocalTime(start, context.streams().zone));
-  sheet.Line("memory",
-             StrCat(Bytes(server.memory_used_bytes()), " of ", Bytes(server.memory_max_bytes())));
-  sheet.Line("open", StrCat(server.open_files(), " files, ", server.open_sessions(), " sessions"));
+  if (!server.root().empty()) {  // Else the server does not tell this user.
+    sheet.Line("root", server.root());
+    sheet.Line("free", Bytes(server.free_bytes()));
+    sheet.Line("started", LocalTime(start, context.streams().zone));
+    sheet.Line("memory",
+               StrCat(Bytes(server.memory_used_bytes()), " of ", Bytes(server.memory_max_bytes())));
+    sheet.Line("open",
+               StrCat(server.open_files(), " files, ", server.open_sessions(), " sessions"));
+  }
   sheet.Line("you are",
              server.verified_user().empty() ? "not asked for a token" : server.verified_user());
   // Tables, and the files of a token, may leave fewer to a file: the server tells that of a file.
-  sheet.Line("rights at most", absl::StrJoin(server.rights(), ", "));
+  const std::string rights = absl::StrJoin(server.rights(), ", ");
+  sheet.Line("rights at most", rights.empty() ? "none, to any file" : rights);
   if (usage) sheet.Line("nearly used", absl::StrJoin(NearlyUsedUp(*usage), ", "));
   if (archive) sheet.Line("archive", ArchiveText(*archive, context.streams().zone));
 }

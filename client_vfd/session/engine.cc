@@ -11,6 +11,7 @@
 #include "base/signal_block.h"
 #include "base/steady_time.h"
 #include "client_vfd/session/grpc_stream.h"
+#include "client_vfd/session/grpc_timers.h"
 #include "client_vfd/session/owner_question.h"
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/session.h"
@@ -26,7 +27,8 @@ namespace {
 constexpr size_t kBuffersMax = 24;
 // How often sessions look at their deadlines.
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(100);
-constexpr absl::Duration kIdlePeriod = absl::Minutes(1);
+// The same of the thread at its descriptors, where there is no session.
+constexpr absl::Duration kIdlePeriod = absl::Seconds(1);
 
 // For gRPC, by the clock that it does not have to convert, as others may set that one.
 gpr_timespec ToGpr(absl::Time steady_time) {
@@ -65,12 +67,12 @@ void Engine::Wake(Session* session) {
   grpc::Alarm* alarm = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    if (!usable_) return;
+    if (!usable_ || session->is_abandoned()) return;
     if (std::find(ready_.begin(), ready_.end(), kept) == ready_.end())
       ready_.push_back(std::move(kept));
     if (phase_ == Phase::kStopping || phase_ == Phase::kForking) return;
     if (phase_ == Phase::kStopped) StartLocked();
-    if (alarm_set_) return;
+    if (alarm_set_ || HasLostDescriptors()) return;  // The thread looks by itself.
     alarm_set_ = true;  // The loop does not end while this is set, so `alarm` stays.
     alarm = alarm_.get();
   }
@@ -82,21 +84,39 @@ void Engine::Ring(grpc::Alarm& alarm) {
 }
 
 void Engine::StartLocked() {
-  const SignalBlock block;  // gRPC's threads, too, begin here.
-  polling_.Begin([this] { queue_ = std::make_unique<grpc::CompletionQueue>(); });
-  alarm_ = std::make_unique<grpc::Alarm>();
+  const SignalBlock block;                  // gRPC's threads, too, begin here.
+  if (thread_ != nullptr) thread_->join();  // It has left by itself, and needs no lock any more.
+  const bool is_lost = HasLostDescriptors();
+  if (!is_lost) {
+    mark_.Set();
+    polling_.Begin([this] { queue_ = std::make_unique<grpc::CompletionQueue>(); });
+    alarm_ = std::make_unique<grpc::Alarm>();
+  }
   phase_ = Phase::kRunning;
   alarm_set_ = false;
-  thread_ = std::make_unique<std::thread>([this] {
+  has_left_ = false;
+  thread_ = std::make_unique<std::thread>([this, is_lost] {
     pthread_setname_np(pthread_self(), "h5m-sender");
-    Loop();
+    is_lost ? AbandonGrpc() : Loop();
   });
 }
 
 void Engine::StartGrpc(absl::FunctionRef<void()> start) {
   const SignalBlock block;
   absl::MutexLock lock(&mutex_);
+  mark_.Set();
   polling_.Begin(start);
+}
+
+absl::Status Engine::CheckUsable() const {
+  if (HasLostDescriptors()) {
+    return absl::FailedPreconditionError(
+        "the program has closed descriptors that it did not open (closefrom?), and among them "
+        "those of the driver, so it is not mirrored any more");
+  }
+  if (usable_) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "this process was forked while its parent used gRPC, which cannot follow");
 }
 
 std::shared_ptr<Session> Engine::Predecessor(const Session& session) {
@@ -226,7 +246,7 @@ bool Engine::HandleNext(absl::Time deadline) {
   bool ok = false;
   const auto got = queue_->AsyncNext(&tag, &ok, ToGpr(deadline));
   if (got == grpc::CompletionQueue::SHUTDOWN) return false;
-  if (got == grpc::CompletionQueue::TIMEOUT) return true;
+  if (got == grpc::CompletionQueue::TIMEOUT || !mark_.is_there()) return true;
   if (tag == nullptr) {
     absl::MutexLock lock(&mutex_);
     alarm_set_ = false;
@@ -241,6 +261,7 @@ bool Engine::HandleNext(absl::Time deadline) {
 void Engine::Loop() {
   absl::Time next_timer = SteadyNow() + kTimerPeriod;
   while (HandleNext(next_timer)) {
+    if (!mark_.is_there()) return AbandonGrpc();
     if (phase() == Phase::kStopping) return EndStreams();
     if (RunReady()) next_timer = std::min(next_timer, SteadyNow() + kTimerPeriod);
     if (SteadyNow() < next_timer) continue;
@@ -259,7 +280,33 @@ void Engine::EndStreams() {
       for (auto& [key, user] : users_) user->Cancel();
     }
     if (users_.empty()) ShutDown();
-  } while (HandleNext(SteadyNow() + kTimerPeriod));
+    if (!HandleNext(SteadyNow() + kTimerPeriod)) return;
+  } while (mark_.is_there());
+  AbandonGrpc();
+}
+
+// gRPC's timers would go on by themselves. After this nothing of it runs but an attempt to connect
+// that has failed, and is made once more.
+void Engine::AbandonGrpc() {
+  if (grpc_is_initialized() != 0) StopGrpcTimers();
+  do {
+    const std::string why(CheckUsable().message());
+    const auto sessions = Sessions();
+    // The newest first, as it takes over from those that it waits for.
+    for (auto one = sessions.rbegin(); one != sessions.rend(); ++one) (*one)->Abandon(why);
+    Reap();
+  } while (!LeaveAbandoned());
+}
+
+bool Engine::LeaveAbandoned() {
+  absl::MutexLock lock(&mutex_);
+  for (const auto& session : sessions_) {
+    if (!session->is_abandoned()) return false;  // It has come meanwhile.
+  }
+  ready_.clear();
+  if (phase_ == Phase::kRunning) phase_ = Phase::kStopped;
+  has_left_ = true;
+  return true;
 }
 
 void Engine::ShutDown() {
@@ -278,17 +325,35 @@ bool Engine::Stop(Phase after) {
     absl::MutexLock lock(&mutex_);
     const bool was_running = phase_ == Phase::kRunning;
     phase_ = was_running ? Phase::kStopping : after;
-    if (!was_running) return false;
+    const bool is_lost = HasLostDescriptors();
+    if (is_lost) AwaitAbandoned(after);
+    if (!was_running || is_lost) return false;
     if (!std::exchange(alarm_set_, true)) alarm = alarm_.get();
   }
   if (alarm != nullptr) Ring(*alarm);
   thread_->join();
   thread_.reset();
+  if (HasLostDescriptors()) (void)queue_.release();  // Its destructor would call gRPC.
   queue_.reset();
   absl::MutexLock lock(&mutex_);
   phase_ = after;
   alarm_set_ = false;
   return true;
+}
+
+// To wake the thread would be a call of gRPC. It looks by itself.
+void Engine::AwaitAbandoned(Phase after) {
+  const auto has_left = [this]() ABSL_NO_THREAD_SAFETY_ANALYSIS { return has_left_; };
+  if (thread_ != nullptr) {
+    // Else the thread is in a call that hangs, with a descriptor that is another one by now.
+    if (mutex_.AwaitWithTimeout(absl::Condition(&has_left), kIdlePeriod + kForkWait)) {
+      thread_->join();
+    } else {
+      thread_->detach();
+    }
+    thread_.reset();
+  }
+  phase_ = after;
 }
 
 Engine::Phase Engine::phase() {
@@ -328,14 +393,15 @@ void Engine::Drain(absl::Duration timeout) {
 void Engine::PrepareFork(bool also_used) {
   control_mutex_.Lock();
   // Another thread may wake a session now: it waits for the fork.
-  if (Stop(Phase::kForking) || also_used) {
+  if ((Stop(Phase::kForking) || also_used) && !HasLostDescriptors()) {
     const absl::Time deadline = SteadyNow() + kForkWait;
     // Another user of the same gRPC keeps it alive; then there is nothing to wait for.
     while (grpc_is_initialized() != 0 && SteadyNow() < deadline)
       absl::SleepFor(absl::Milliseconds(1));
   }
   mutex_.Lock();
-  polling_.Read(grpc_is_initialized() != 0);
+  // Lost numbers may be those of the program's own epoll set.
+  polling_.Read(grpc_is_initialized() != 0 || HasLostDescriptors());
 }
 
 void Engine::ParentAfterFork() {

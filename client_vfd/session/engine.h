@@ -26,6 +26,7 @@
 #include "absl/time/time.h"
 #include "base/random.h"
 #include "base/steady_time.h"
+#include "client_vfd/session/descriptor_mark.h"
 #include "client_vfd/session/fork_polling.h"
 #include "client_vfd/session/frame_pool.h"
 #include "client_vfd/session/queue_user.h"
@@ -92,8 +93,14 @@ class Engine final : public SessionHost {
   void PrepareFork(bool also_used) ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
   void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
-  // False: a forked child whose parent could not end gRPC before the fork. gRPC hangs there.
-  bool usable() const { return usable_; }
+  // kFailedPrecondition: gRPC must not be called in this process, for its whole life. In a forked
+  // child whose parent could not end gRPC before the fork, it hangs. Where the program has closed
+  // gRPC's descriptors, it would use those of the program. The message is for people.
+  absl::Status CheckUsable() const;
+  // The program has closed descriptors that it did not open. Objects of gRPC must not be destroyed
+  // either: they would close theirs once more.
+  bool HasLostDescriptors() const { return !mark_.is_there(); }
+  const DescriptorMark& mark() const { return mark_; }
 
  private:
   struct PerServer {
@@ -120,6 +127,13 @@ class Engine final : public SessionHost {
   // Ends the streams, in time or not; then nothing comes from the queue any more.
   void EndStreams();
   void ShutDown();
+  // gRPC's descriptors are lost: its timers end, the sessions go on locally, and so does the
+  // thread.
+  void AbandonGrpc();
+  // True: all sessions are abandoned, and the thread has nothing more to do.
+  bool LeaveAbandoned() ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits a short while for AbandonGrpc(), then goes to the phase.
+  void AwaitAbandoned(Phase after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Pumps the sessions that were woken. True: there was one.
   bool RunReady();
   void RunTimers();
@@ -132,6 +146,7 @@ class Engine final : public SessionHost {
   std::vector<std::shared_ptr<Session>> ready_ ABSL_GUARDED_BY(mutex_);
   Phase phase_ ABSL_GUARDED_BY(mutex_) = Phase::kStopped;
   bool alarm_set_ ABSL_GUARDED_BY(mutex_) = false;
+  bool has_left_ ABSL_GUARDED_BY(mutex_) = false;  // The thread has ended AbandonGrpc().
   std::map<std::string, PerServer> servers_ ABSL_GUARDED_BY(mutex_);  // by target; never erased
   std::unique_ptr<grpc::Alarm> alarm_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<std::thread> thread_;
@@ -145,6 +160,7 @@ class Engine final : public SessionHost {
   FramePool* pool_;
   std::atomic<bool> usable_{true};
   ForkPolling polling_ ABSL_GUARDED_BY(mutex_);
+  DescriptorMark mark_;  // set with mutex_
 };
 
 }  // namespace h5mirror::vfd

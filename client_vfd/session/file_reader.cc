@@ -15,18 +15,36 @@ namespace {
 class DescriptorReader final : public FileReader {
  public:
   // Takes the descriptor over.
-  explicit DescriptorReader(int fd) : fd_(fd) {}
-  ~DescriptorReader() override { close(fd_); }
+  DescriptorReader(int fd, const DescriptorMark& mark)
+      : fd_(fd), file_(IdentityOf(fd)), mark_(mark) {}
+  ~DescriptorReader() override {
+    if (IsOurs() && mark_.is_there()) close(fd_);
+  }
   DescriptorReader(const DescriptorReader&) = delete;
   DescriptorReader& operator=(const DescriptorReader&) = delete;
 
   absl::Status Read(Extent extent, char* out) const override;
-  absl::StatusOr<FileStat> Stat() const override { return StatDescriptor(fd_); }
+  absl::StatusOr<FileStat> Stat() const override;
   std::vector<Extent> DataExtents() const override;
 
  private:
+  // The program may have closed it, and the number may be another file's.
+  bool IsOurs() const { return IsStill(fd_, file_); }
+
   const int fd_;
+  const FileIdentity file_;
+  const DescriptorMark& mark_;
 };
+
+absl::Status Closed() {
+  return absl::FailedPreconditionError(
+      "the program has closed the descriptor by which the local file was read for the mirror");
+}
+
+absl::StatusOr<FileStat> DescriptorReader::Stat() const {
+  absl::StatusOr<FileStat> stat = StatDescriptor(fd_);
+  return stat.ok() && !IsOurs() ? Closed() : stat;
+}
 
 absl::Status DescriptorReader::Read(Extent extent, char* out) const {
   uint64_t done = 0;
@@ -42,7 +60,7 @@ absl::Status DescriptorReader::Read(Extent extent, char* out) const {
     }
     done += static_cast<uint64_t>(n);
   }
-  return absl::OkStatus();
+  return IsOurs() ? absl::OkStatus() : Closed();  // Looked at after the read, which it is about.
 }
 
 std::vector<Extent> DescriptorReader::DataExtents() const {
@@ -58,16 +76,17 @@ std::vector<Extent> DescriptorReader::DataExtents() const {
       extents.push_back({static_cast<uint64_t>(data), static_cast<uint64_t>(hole - data)});
     at = hole;
   }
+  if (!IsOurs()) extents.clear();
   return extents;
 }
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<FileReader>> FileReader::Open(int fd) {
+absl::StatusOr<std::unique_ptr<FileReader>> FileReader::Open(int fd, const DescriptorMark& mark) {
   const std::string path = absl::StrCat("/proc/self/fd/", fd);
   const int own = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (own < 0) return ErrnoToStatus(errno, "open the local file again for the mirror");
-  return std::make_unique<DescriptorReader>(own);
+  return std::make_unique<DescriptorReader>(own, mark);
 }
 
 }  // namespace h5mirror::vfd

@@ -10,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "base/extent.h"
 #include "base/local_record.h"
+#include "client_vfd/session/descriptor_mark.h"
 
 namespace h5mirror::vfd {
 
@@ -18,7 +19,9 @@ class FileReader {
  public:
   // Opens the file behind `fd` anew through /proc: a dup() would share the program's flock, and
   // outlive it. Works for a file that was renamed meanwhile.
-  static absl::StatusOr<std::unique_ptr<FileReader>> Open(int fd);
+  // Where `mark` is lost by its end, its descriptor is left open: the number may be that of the
+  // program's own open of this file. `mark` must outlive the reader.
+  static absl::StatusOr<std::unique_ptr<FileReader>> Open(int fd, const DescriptorMark& mark);
   virtual ~FileReader() = default;
 
   // Fills `out` with the bytes of `extent`; bytes beyond the end of file are zeros.

@@ -13,6 +13,7 @@
 #include "base/hex.h"
 #include "base/status_macros.h"
 #include "client_vfd/session/c_face.h"
+#include "client_vfd/session/engine.h"
 #include "client_vfd/session/file_reader.h"
 #include "client_vfd/session/reader_calls.h"
 #include "client_vfd/session/session.h"
@@ -85,7 +86,8 @@ absl::Status Send(const H5mPart& part) {
   ReaderServer server;
   H5M_ASSIGN_OR_RETURN(static_cast<rpc::ClientOptions&>(server),
                        ServerOf(part.server, part.ca, part.token));
-  H5M_ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> file, FileReader::Open(part.fd));
+  H5M_ASSIGN_OR_RETURN(const std::unique_ptr<FileReader> file,
+                       FileReader::Open(part.fd, Engine::Get().mark()));
   const bool has_checksum =
       part.checksum == H5M_CHECKSUM_ON || (part.checksum == H5M_CHECKSUM_AUTO && !server.loopback);
   PartFrames frames(*file, ExtentsOf(part.ranges, part.range_count), has_checksum);

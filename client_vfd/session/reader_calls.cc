@@ -55,6 +55,13 @@ absl::Duration AnswerTimeout(uint64_t bytes, absl::Duration took, absl::Duration
 
 absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
 
+void LetGo(std::shared_ptr<grpc::Channel>& channel) {
+  if (Engine::Get().HasLostDescriptors()) {
+    (void)new std::shared_ptr<grpc::Channel>(std::move(channel));  // Kept for ever.
+  }
+  channel.reset();
+}
+
 }  // namespace
 
 // One call and the queue that it is driven on. After the destructor no operation is in flight.
@@ -219,10 +226,9 @@ ReaderCalls& ReaderCalls::Get() {
 
 absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout, Turn turn) {
   absl::MutexLock lock(&mutex_);
-  if (!Engine::Get().usable()) {
+  if (const absl::Status usable = Engine::Get().CheckUsable(); !usable.ok()) {
     return absl::FailedPreconditionError(
-        "this process was forked while its parent used gRPC, which cannot follow: read in the "
-        "parent, or in a program of its own");
+        absl::StrCat(usable.message(), "; read it in a program of its own"));
   }
   if (std::string token = TokenReader::Get().Newest(route->options);
       token != route->options.token) {
@@ -250,7 +256,7 @@ void ReaderCalls::End(const Route& route, const absl::Status& status) {
   const bool away = IsAway(status);
   // One that is slow still gets the connection, and all of its time, where it is needed.
   if (away && route.is_trial && absl::IsDeadlineExceeded(status)) return;
-  if (away) peer.channel.reset();  // The next call connects afresh, without gRPC's back-off.
+  if (away) LetGo(peer.channel);  // The next call connects afresh, without gRPC's back-off.
   if (away && route.is_trial) return;
   peer.suspect_until = away ? absl::Now() + Engine::kSuspectFor : absl::InfinitePast();
 }
@@ -575,7 +581,7 @@ bool ReaderCalls::PrepareFork() {
   bool used = false;
   for (auto& [key, peer] : peers_) {
     used = used || peer.channel != nullptr;
-    peer.channel.reset();
+    LetGo(peer.channel);
   }
   return used;
 }
@@ -594,7 +600,9 @@ void ReaderCalls::ChildAfterFork() {
 
 void ReaderCalls::Drain() {
   absl::MutexLock lock(&mutex_);
-  if (cache_.expired() && calls_ == 0) peers_.clear();
+  if (!cache_.expired() || calls_ != 0) return;
+  for (auto& [key, peer] : peers_) LetGo(peer.channel);
+  peers_.clear();
 }
 
 }  // namespace h5mirror::vfd

@@ -239,6 +239,9 @@ class Session final : public std::enable_shared_from_this<Session>,
   void LeaveStream();
   // The program ends: gives up what is still under way. The record says what is missing.
   void GiveUp();
+  // The process talks to no server any more: goes on locally, and says `why`. The stream is left as
+  // it is, and no call waits.
+  void Abandon(const std::string& why) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Predecessor, for the next session of the file (session_handover.cc).
   bool done() const override { return life_.done(); }
@@ -249,6 +252,7 @@ class Session final : public std::enable_shared_from_this<Session>,
       ABSL_LOCKS_EXCLUDED(mutex_);
 
   bool released() const { return life_.released(); }
+  bool is_abandoned() const { return life_.abandoned(); }
   bool SameFile(const Session& other) const;
   // Another session has taken over the work of this one. This is no session's predecessor any more.
   bool superseded() const { return life_.superseded(); }
@@ -477,6 +481,7 @@ class Session final : public std::enable_shared_from_this<Session>,
   void SettleClose(bool is_acked) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EndBehind() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FinishSession() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FinishAlone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   SessionHost& host_;
   const SessionConfig config_;

@@ -112,6 +112,18 @@ bool Session::FollowElsewhere(const absl::Status& status) {
   return true;
 }
 
+// No other server is asked, and no time brings this one back: nobody pumps the session any more.
+void Session::Abandon(const std::string& why) {
+  absl::MutexLock lock(&mutex_);
+  life_.Abandon();
+  ForgetStream();
+  link_.Refuse();
+  waits_for_token_ = false;
+  if (life_.done()) return;
+  if (!standing_.is_diverged()) LoseStream(why, Retry::kNever);
+  if (life_.released()) FinishAlone();
+}
+
 void Session::NoteFailure(const absl::Status& status) {
   if (IsRefusal(status) && !AwaitsCredential(status)) {
     link_.Refuse();

@@ -347,7 +347,12 @@ void Session::LoseStream(const std::string& why, Retry retry) {
   }
   if (life_.released() && !WaitsToClaim()) FinishSession();
   // A program that only now and then flushes is not waited for: the timer brings its last cut.
-  if (LostNewestCut() && !anothers) CloseCut(CutKind::kTick, "");
+  if (!LostNewestCut() || anothers) return;
+  CloseCut(CutKind::kTick, "");
+  // Many programs may have begun while their server was away, and it may be so for days.
+  const bool may_rest = !link_.ever_opened() && !link_.is_full() && !program_clock_.rides_out() &&
+                        !route_.IsOfCluster(config_.server);
+  if (may_rest) link_.Rest(host_.Now());
 }
 
 bool Session::LeavesItToFollower() const {
@@ -356,10 +361,10 @@ bool Session::LeavesItToFollower() const {
 
 // The file is as the program's last flush left it, and the server may not have that.
 bool Session::LostNewestCut() const {
-  // A file that is opened while its cell has no server has one soon, and one that another server of
-  // the cluster has named is there.
-  const bool may_come_back =
-      link_.ever_opened() || link_.is_full() || route_.IsOfCluster(config_.server);
+  // A server that was away at the first write may be there soon, as one that goes away later. Where
+  // another writer has the file, only the program's next flush asks again.
+  const bool may_come_back = link_.ever_opened() || !link_.was_busy() || link_.is_full() ||
+                             route_.IsOfCluster(config_.server);
   return watch_.is_at_cut() && !life_.released() && may_come_back && !tickets_.sealed() &&
          !link_.is_refused() && (!queue_.open_changes().empty() || group_.LacksNewest());
 }
@@ -452,8 +457,12 @@ void Session::LeaveStream() {
 
 void Session::GiveUp() {
   absl::MutexLock lock(&mutex_);
+  if (life_.released()) FinishAlone();
+}
+
+// Without its server, and without waiting for the session before it.
+void Session::FinishAlone() {
   if (life_.done()) return;
-  if (!life_.released()) return;
   FollowPredecessor(Handing::kNow);
   if (!succession_.is_claimed() && tickets_.sealed()) Claim();
   FinishSession();

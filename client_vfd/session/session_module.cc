@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/file_access.h"
 #include "base/utf8.h"
@@ -67,14 +68,14 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   if (!IsUtf8(attach.real_path) || !IsUtf8(attach.name)) {
     return absl::InvalidArgumentError("its path is not UTF-8; rename the file or its directory");
   }
-  if (!Engine::Get().usable()) {
-    return absl::FailedPreconditionError(
-        "this process was forked while its parent used gRPC, which cannot follow; mirror it from a "
-        "program of its own, or: h5mirror resync FILE");
+  if (const absl::Status usable = Engine::Get().CheckUsable(); !usable.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        usable.message(), "; mirror it from a program of its own, or: h5mirror resync FILE"));
   }
   absl::StatusOr<rpc::ClientOptions> server = ServerOf(attach.server, attach.ca, attach.token);
   if (!server.ok()) return server.status();
-  absl::StatusOr<std::unique_ptr<FileReader>> file = FileReader::Open(attach.fd);
+  absl::StatusOr<std::unique_ptr<FileReader>> file =
+      FileReader::Open(attach.fd, Engine::Get().mark());
   if (!file.ok()) return file.status();
   SessionConfig config;
   config.real_path = attach.real_path;

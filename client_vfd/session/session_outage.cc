@@ -111,6 +111,7 @@ bool Session::AskCut(CutKind kind, H5mAck ack, std::string comment) {
   const bool too_soon = link_.MustWait(asked_.since) && !standing_.is_connecting() && !is_last;
   asked_.ticket = CloseCut(kind, asked_.comment);
   if (!too_soon && link_.is_none() && !standing_.is_connecting()) link_.Hurry();
+  link_.EndRest();
   idle_ = false;
   asked_.is_awaited = !too_soon || program_clock_.rides_out();
   if (asked_.is_awaited) BeginWait();

@@ -50,6 +50,19 @@ class SessionTakeoverTest : public ::testing::Test {
     session_->Pump();
   }
 
+  // As Start(), with one server that is in no cluster.
+  void StartAlone() {
+    SessionConfig config;
+    config.real_path = directory_ / "run7.h5";
+    config.name = "beam/run7.h5";
+    config.facts.created = true;
+    config.server.server = "node-a";
+    config.server.target = kA;
+    config.timeout = absl::Seconds(1);
+    session_ = Session::Start(host_, std::move(config), std::make_unique<FakeReader>(&reads_fail_));
+    session_->Pump();
+  }
+
   // How each server ends a stream from now on. OK: it takes it, and acks each barrier.
   void SetAll(const absl::Status& status) { servers_ = {{kA, status}, {kB, status}, {kC, status}}; }
 
@@ -131,6 +144,83 @@ TEST_F(SessionTakeoverTest, SoItDoesWhereAllServersWereAwayAtFirst) {
   servers_[kC] = absl::OkStatus();
   PassFor(absl::Seconds(8));
   EXPECT_EQ(Status().state, H5M_STATE_MIRRORING);
+}
+
+TEST_F(SessionTakeoverTest, AndWhereTheOnlyServerWasAwayAtFirst) {
+  for (const char* away : {"Connection refused", "Network is unreachable"}) {
+    SetAll(absl::UnavailableError(away));
+    StartAlone();
+    Write();
+    Flush();
+    PassFor(absl::Minutes(1));
+    const size_t attempts = host_.streams.size();
+    PassFor(absl::Minutes(1));
+    EXPECT_EQ(Status().state, H5M_STATE_BEHIND);
+    EXPECT_LE(host_.streams.size() - attempts, 5u) << "one in 15 s";
+    servers_[kA] = absl::OkStatus();  // The program makes no more calls.
+    PassFor(Link::kRestMax + absl::Seconds(1));
+    EXPECT_EQ(Status().state, H5M_STATE_MIRRORING);
+    EXPECT_GT(Status().cut, 0);
+    EXPECT_EQ(Status().pending_bytes, 0u);
+    EXPECT_EQ(Close(), absl::OkStatus());
+    durable_seq_ = 0;
+    session_.reset();
+    host_.streams.clear();  // They name the session.
+  }
+}
+
+TEST_F(SessionTakeoverTest, AFlushAsksAtOnceForAServerThatWasNeverThere) {
+  SetAll(absl::UnavailableError("Connection refused"));
+  StartAlone();
+  Write();
+  Flush();
+  PassFor(absl::Minutes(1));
+  servers_[kA] = absl::OkStatus();
+  Write();
+  Flush();
+  PassFor(absl::Seconds(1));
+  EXPECT_EQ(Status().state, H5M_STATE_MIRRORING);
+}
+
+TEST_F(SessionTakeoverTest, WhereTheProcessTalksToNobodyNoOtherIsAskedAndNoCallWaits) {
+  SetAll(absl::OkStatus());
+  Start(absl::Seconds(30));
+  Write();
+  Flush();
+  const size_t attempts = host_.streams.size();
+  const absl::Time before = host_.now;
+  session_->Abandon("its descriptors are gone");
+  EXPECT_EQ(Status().state, H5M_STATE_BEHIND);
+  Flush();
+  EXPECT_FALSE(session_->AwaitCut());
+  EXPECT_THAT(std::string(Close().message()), HasSubstr("its descriptors are gone"));
+  EXPECT_EQ(host_.now, before);
+  EXPECT_TRUE(session_->gone());
+  EXPECT_EQ(host_.streams.size(), attempts);
+}
+
+TEST_F(SessionTakeoverTest, NorIsATakeoverAwaitedThen) {
+  Start(absl::Seconds(1));
+  Write();
+  EXPECT_FALSE(Close().ok());
+  EXPECT_FALSE(session_->done());
+  session_->Abandon("its descriptors are gone");
+  EXPECT_TRUE(session_->gone());
+}
+
+// Else it would take the file from that writer's hands as soon as it has closed it.
+TEST_F(SessionTakeoverTest, ButNotWhereAnotherWriterHadTheFile) {
+  StartAlone();
+  Write();
+  Flush();
+  FakeStream& stream = host_.streams.back();
+  stream.Drain();
+  stream.OpenBusy("node-z");
+  stream.End(absl::FailedPreconditionError("node-z"));
+  SetAll(absl::OkStatus());
+  PassFor(absl::Seconds(10));
+  EXPECT_EQ(host_.streams.size(), 1u);
+  EXPECT_EQ(Status().state, H5M_STATE_BEHIND);
 }
 
 TEST_F(SessionTakeoverTest, ACloseIsDurableWithinItsTime) {

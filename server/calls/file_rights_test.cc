@@ -481,5 +481,25 @@ TEST_F(FileRightsTest, RightsToANamedFileAreTold) {
   EXPECT_EQ(rights("").size(), 5);
 }
 
+TEST_F(FileRightsTest, ACallerThatNoTableTakesSeesNothingOfTheMachine) {
+  EXPECT_EQ(client_->GetServer()->root(), config_.root.string());
+  EXPECT_GT(client_->GetServer()->memory_max_bytes(), 0);
+  config_.access = {Rule("home/anna/**", {"anna"}, "read"), Rule("home/bob/**", {"bob"}, "")};
+  ASSERT_TRUE(server_->ReloadRules(config_.access).ok());
+  for (const char* name : {"guest", "bob"}) {
+    Be(name);
+    const auto server = client_->GetServer();
+    ASSERT_TRUE(server.ok()) << server.status();
+    EXPECT_EQ(server->verified_user(), name);
+    EXPECT_NE(server->server_version(), "");
+    EXPECT_THAT(server->rights(), ElementsAre());
+    EXPECT_EQ(server->root(), "");
+    EXPECT_FALSE(server->has_start_time());
+    EXPECT_EQ(server->memory_max_bytes() + server->memory_used_bytes() + server->open_files() +
+                  server->open_sessions() + server->free_bytes(),
+              0);
+  }
+}
+
 }  // namespace
 }  // namespace h5mirror::server

@@ -39,4 +39,14 @@ absl::Status CheckOwnVersion(const Principal& principal, Rights rights, store::F
   return CheckMadeBy(principal, file, found, Right::kRestore);
 }
 
+absl::Status CheckOwnTag(const Principal& principal, Rights rights, store::File& file,
+                         const std::string& tag, store::VersionNumber to) {
+  if (rights.Has(Right::kDelete)) return absl::OkStatus();
+  const absl::StatusOr<store::VersionInfo> tagged = file.FindVersionTagged(tag);
+  if (absl::IsNotFound(tagged.status())) return absl::OkStatus();
+  H5M_RETURN_IF_ERROR(tagged.status());
+  if (tagged->version == to) return absl::OkStatus();
+  return CheckMadeBy(principal, file, *tagged, Right::kDelete);
+}
+
 }  // namespace h5mirror::server

@@ -4,6 +4,8 @@
 #ifndef H5MIRROR_SERVER_CALLS_OWN_FILE_H_
 #define H5MIRROR_SERVER_CALLS_OWN_FILE_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "onion_store/file.h"
 #include "server/door/auth.h"
@@ -23,6 +25,12 @@ absl::Status CheckOwnFile(const Principal& principal, Rights rights, store::File
 // the version is gone.
 absl::Status CheckOwnVersion(const Principal& principal, Rights rights, store::File& file,
                              store::VersionNumber version);
+
+// OK: `principal` may take `tag` from the version that has it, and give it to `to` (0: to none). A
+// tag can keep its version from being dropped, so a caller that may delete the file may, and the
+// user whose token made the version. OK also if no version but `to` has the tag. Errors as above.
+absl::Status CheckOwnTag(const Principal& principal, Rights rights, store::File& file,
+                         const std::string& tag, store::VersionNumber to);
 
 }  // namespace h5mirror::server
 

@@ -13,9 +13,11 @@
 namespace h5mirror::server {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 class OwnFileTest : public MirrorServerTest {
  protected:
@@ -161,6 +163,52 @@ TEST_F(OwnFileTest, ACheckIsTakenFromWhoMadeTheVersion) {
   Be("root");
   ASSERT_TRUE(Check(1, 4096).ok());
   EXPECT_EQ(Settled("old.h5")->last_check().differing_bytes(), 4096);
+}
+
+TEST_F(OwnFileTest, ATagIsTakenFromAVersionByWhoMadeItOrMayDelete) {
+  const auto tag = [&](const std::string& name, int64_t version, bool move) {
+    v1::TagVersionRequest request;
+    request.set_name("old.h5");
+    request.set_version(version);
+    request.set_tag(name);
+    request.set_move(move);
+    return client_->TagVersion(request).status();
+  };
+  const auto untag = [&](const std::string& name) {
+    v1::UntagVersionRequest request;
+    request.set_name("old.h5");
+    request.set_tag(name);
+    return client_->UntagVersion(request).status();
+  };
+  const auto tags = [&](int64_t version) {
+    v1::GetVersionRequest request;
+    request.set_name("old.h5");
+    request.set_version(version);
+    const auto found = client_->GetVersion(request);
+    return std::vector<std::string>(found->tags().begin(), found->tags().end());
+  };
+  ASSERT_TRUE(tag("published", 1, false).ok());
+  ASSERT_TRUE(tag("draft", 1, false).ok());
+  Be("bob");
+  WriteOver("bob's");
+  ASSERT_TRUE(tag("bobs", 2, false).ok());
+  EXPECT_TRUE(tag("checked", 1, false).ok()) << "a new tag takes nothing away";
+  EXPECT_TRUE(tag("checked", 1, true).ok()) << "again";
+  for (const absl::Status& refused : {untag("published"), tag("published", 2, true)}) {
+    EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()),
+                AllOf(HasSubstr("version 1 of old.h5 was made by \"alice\""),
+                      HasSubstr("needs the right \"delete\"")));
+  }
+  EXPECT_TRUE(absl::IsNotFound(untag("none")));
+  EXPECT_THAT(tags(1), UnorderedElementsAre("published", "draft", "checked"));
+  EXPECT_TRUE(untag("bobs").ok());
+  Be("alice");
+  EXPECT_TRUE(tag("published", 2, true).ok());
+  EXPECT_TRUE(untag("draft").ok());
+  EXPECT_TRUE(absl::IsPermissionDenied(untag("published"))) << "it is at bob's version now";
+  Be("root");
+  EXPECT_TRUE(untag("published").ok());
 }
 
 TEST(JoinCommentsTest, OthersAreQuotedAndOnesOwnStays) {

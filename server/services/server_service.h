@@ -31,6 +31,9 @@ class ServerService final : public v1::Server::Service {
                         v1::GetUsageResponse* response) override;
 
  private:
+  // The root and the load, which only callers see that may have a right to some file.
+  void DescribeMachine(v1::GetServerResponse& response) const;
+
   const ServiceEnvironment environment_;
   const ServerFacts facts_;
 };

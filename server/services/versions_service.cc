@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/numbers.h"
 #include "base/hex.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "server/calls/own_file.h"
 #include "server/calls/page_budget.h"
 #include "server/history/history_pruner.h"
 #include "server/quotas/space_quotas.h"
@@ -149,6 +151,10 @@ absl::Status VersionsService::Tag(const Principal& principal, const v1::TagVersi
   H5M_RETURN_IF_ERROR(CheckAgain(environment_, principal, OneFile(Right::kWrite, request.name())));
   // Found first, so that the answer is of the version that got the tag.
   H5M_ASSIGN_OR_RETURN(const store::VersionInfo wanted, file->GetVersion(request.version()));
+  absl::MutexLock lock(&TagMutex(request.name()));
+  if (request.move()) {
+    H5M_RETURN_IF_ERROR(CheckTakesTag(principal, *file, request.tag(), wanted.version));
+  }
   H5M_ASSIGN_OR_RETURN(
       const store::VersionNumber previous,
       environment_.quotas.Tag(*file, wanted.version, request.tag(),
@@ -163,22 +169,36 @@ absl::Status VersionsService::Tag(const Principal& principal, const v1::TagVersi
   return absl::OkStatus();
 }
 
+absl::Status VersionsService::CheckTakesTag(const Principal& principal, store::File& file,
+                                            const std::string& tag, store::VersionNumber to) {
+  return CheckOwnTag(principal, environment_.authenticator.RightsTo(principal, file.name()), file,
+                     tag, to);
+}
+
 grpc::Status VersionsService::UntagVersion(grpc::ServerContext* context,
                                            const v1::UntagVersionRequest* request,
                                            v1::UntagVersionResponse* response) {
   return RunCall(environment_, *context, "UntagVersion", OneFile(Right::kWrite, request->name()),
-                 [&](const Principal& principal) {
-                   H5M_ASSIGN_OR_RETURN(const auto file, Open(request->name()));
-                   H5M_RETURN_IF_ERROR(CheckAgain(environment_, principal,
-                                                  OneFile(Right::kWrite, request->name())));
-                   H5M_ASSIGN_OR_RETURN(const store::VersionNumber version,
-                                        environment_.quotas.Untag(*file, request->tag()));
-                   spdlog::info("untag: file={} version {} lost tag {}, by {}",
-                                Quoted(request->name()), version, request->tag(),
-                                CallerName(principal));
-                   response->set_version(version);
-                   return absl::OkStatus();
-                 });
+                 [&](const Principal& principal) { return Untag(principal, *request, *response); });
+}
+
+absl::Status VersionsService::Untag(const Principal& principal,
+                                    const v1::UntagVersionRequest& request,
+                                    v1::UntagVersionResponse& response) {
+  H5M_ASSIGN_OR_RETURN(const auto file, Open(request.name()));
+  H5M_RETURN_IF_ERROR(CheckAgain(environment_, principal, OneFile(Right::kWrite, request.name())));
+  absl::MutexLock lock(&TagMutex(request.name()));
+  H5M_RETURN_IF_ERROR(CheckTakesTag(principal, *file, request.tag(), 0));
+  H5M_ASSIGN_OR_RETURN(const store::VersionNumber version,
+                       environment_.quotas.Untag(*file, request.tag()));
+  spdlog::info("untag: file={} version {} lost tag {}, by {}", Quoted(request.name()), version,
+               request.tag(), CallerName(principal));
+  response.set_version(version);
+  return absl::OkStatus();
+}
+
+absl::Mutex& VersionsService::TagMutex(const std::string& name) {
+  return tag_mutexes_[absl::HashOf(name) % tag_mutexes_.size()];
 }
 
 grpc::Status VersionsService::RollbackVersion(grpc::ServerContext* context,

@@ -2,10 +2,12 @@
 #ifndef H5MIRROR_SERVER_SERVICES_VERSIONS_SERVICE_H_
 #define H5MIRROR_SERVER_SERVICES_VERSIONS_SERVICE_H_
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "absl/synchronization/mutex.h"
 #include "h5mirror/v1/versions.grpc.pb.h"
 #include "rpc/version_spec.h"
 #include "server/calls/call.h"
@@ -98,6 +100,14 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
   absl::Status Find(const v1::FindVersionRequest& request, v1::FindVersionResponse& response);
   absl::Status Tag(const Principal& principal, const v1::TagVersionRequest& request,
                    v1::TagVersionResponse& response);
+  absl::Status Untag(const Principal& principal, const v1::UntagVersionRequest& request,
+                     v1::UntagVersionResponse& response);
+  // Held from CheckTakesTag() to the change of the tag: no other call gives the tag to a version in
+  // between. All tags of this server go through here.
+  absl::Mutex& TagMutex(const std::string& name);
+  // CheckOwnTag() with the caller's rights to the file.
+  absl::Status CheckTakesTag(const Principal& principal, store::File& file, const std::string& tag,
+                             store::VersionNumber to);
   absl::Status Stats(const grpc::ServerContext& context, const v1::GetHistoryStatsRequest& request,
                      v1::GetHistoryStatsResponse& response);
   absl::Status Rollback(const grpc::ServerContext& context, const Principal& principal,
@@ -116,6 +126,7 @@ class VersionsService final : public v1::Versions::WithRawCallbackMethod_ReadVer
 
   const ServiceEnvironment environment_;
   RecentFiles recent_;
+  std::array<absl::Mutex, 16> tag_mutexes_;  // by file; a change of a tag may wait for a disk
 };
 
 }  // namespace h5mirror::server

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/env.h"
 #include "base/errno_status.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
@@ -158,14 +159,32 @@ absl::StatusOr<std::string> SignAnew(const std::filesystem::path& directory,
       "\nA running h5mirrord takes the new one within a minute.\n");
 }
 
+// With the directories above that are not there either. The server's user passes through them, and
+// users who fetch ca.pem, whatever the umask is here.
+absl::Status MakeForAll(const std::filesystem::path& directory) {
+  std::filesystem::path there = directory;
+  std::error_code error;
+  while (!std::filesystem::exists(there, error) && there.has_relative_path()) {
+    if (error) return ErrnoToStatus(error.value(), StrCat("look at ", there.string()));
+    there = there.parent_path();
+  }
+  if (there == directory) return absl::OkStatus();
+  H5M_ASSIGN_OR_RETURN(const auto tree, Env::Posix().OpenTree(there));
+  std::filesystem::path name;
+  for (const std::filesystem::path& part : directory.lexically_relative(there)) {
+    if (part.empty() || part == ".") continue;
+    name /= part;
+    H5M_RETURN_IF_ERROR(tree->MakeDirectory(name.native(), 0755));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> InitDirectory(const InitOptions& options) {
   const std::filesystem::path directory =
       std::filesystem::absolute(options.directory).lexically_normal();
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error) return ErrnoToStatus(error.value(), StrCat("create ", directory.string()));
+  H5M_RETURN_IF_ERROR(MakeForAll(directory));
   if (const absl::Status existing = RefuseExisting(directory); !existing.ok()) {
     if (options.hosts.empty()) return existing;
     return SignAnew(directory, options);

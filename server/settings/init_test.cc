@@ -46,6 +46,28 @@ TEST_F(InitTest, SecretsArePrivateAndTheTokenWorks) {
   EXPECT_EQ(principal->name, "admin");
 }
 
+TEST_F(InitTest, TheOperatorsUmaskDoesNotCount) {
+  InitOptions nested = Options();
+  nested.directory = directory_.path() / "site/of/node7/";
+  const mode_t before = umask(0077);
+  const auto advice = InitDirectory(Options());
+  const auto of_nested = InitDirectory(nested);
+  umask(before);
+  ASSERT_TRUE(advice.ok()) << advice.status();
+  ASSERT_TRUE(of_nested.ok()) << of_nested.status();
+  const auto mode_of = [](const std::filesystem::path& path) {
+    struct stat info {};
+    EXPECT_EQ(stat(path.c_str(), &info), 0) << path;
+    return info.st_mode & 0777;
+  };
+  for (const char* made : {"secrets", "site", "site/of", "site/of/node7"}) {
+    EXPECT_EQ(mode_of(directory_.path() / made), 0755u) << made;
+  }
+  for (const char* name : {"ca.pem", "server.pem", "h5mirrord.toml"}) {
+    EXPECT_EQ(mode_of(Options().directory / name), 0644u) << name;
+  }
+}
+
 TEST_F(InitTest, KeyBelongsToTheCertificate) {
   ASSERT_TRUE(InitDirectory(Options()).ok());
   EXPECT_TRUE(CheckPair({Text("server.key"), Text("server.pem")}).ok());

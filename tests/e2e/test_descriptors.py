@@ -126,6 +126,152 @@ def test_a_server_without_streams_logs_into_no_file_of_its_root(tmp_path):
         assert each.is_dir() or b" info: " not in each.read_bytes(), each
 
 
+TAKES_ALL = """
+    os.closerange(3, 4096)
+    own = [open(f"own-{n}", "w") for n in range(40)]  # With the numbers that were closed.
+"""
+KEEPS_ALL = """
+    for n, each in enumerate(own):
+        print(n, file=each)
+        each.close()  # An error where another one has closed it.
+    print("end", flush=True)
+"""
+
+
+def check_own(site, done) -> None:
+    """The program has ended well, and each file of its own has what it wrote there, and nothing else."""
+    assert done.out == "end\n", done.describe()
+    for n in range(40):
+        assert (site.work / f"own-{n}").read_text() == f"{n}\n"
+
+
+@pytest.mark.parametrize("fork", ["", "if os.fork(): os._exit(os.waitstatus_to_exitcode(os.wait()[1]))"],
+                         ids=["in the program", "in a daemon"])
+def test_a_program_that_closes_what_it_did_not_open_goes_on(site, fork):
+    log = site.work / "told.log"
+    done = site.py(WRITE + f"    {fork}" + TAKES_ALL + WRITE.replace("r.h5", "after.h5") + KEEPS_ALL,
+                   config=site.config(log=log))
+    check_own(site, done)
+    assert "closed descriptors that it did not open" in log.read_text()
+    site.settle("r.h5")
+    site.assert_mirrored("r.h5")
+    assert hdf5.dump(site.local("after.h5"))
+    assert [file["name"] for file in site.json("ls")["files"]] == ["r.h5"]
+
+
+# Each kind takes 40 descriptors, with numbers that were gRPC's, and says later whether nobody else has used them.
+KINDS = {
+    "files": """
+    def take():
+        return [open(f"own-{n}", "w") for n in range(40)]
+
+    def check(own):
+        for n, each in enumerate(own):
+            print(n, file=each)
+            each.close()
+            assert open(f"own-{n}").read() == f"{n}\\n", n
+    """,
+    "sockets": """
+    def take():
+        return [each for _ in range(20) for each in socket.socketpair()]
+
+    def check(own):
+        for each in own:
+            each.setblocking(False)
+            try:
+                sys.exit(f"{each} got {each.recv(100)}")
+            except BlockingIOError:
+                pass
+    """,
+    "epoll": """
+    ready = os.eventfd(1)
+
+    def take():
+        own = [select.epoll() for _ in range(40)]
+        for each in own:
+            each.register(ready, select.EPOLLIN)
+        return own
+
+    def check(own):
+        for each in own:
+            assert each.poll(0) == [(ready, select.EPOLLIN)]
+    """,
+}
+LIVES_ON = """
+    def opened():
+        for each in os.listdir("/proc/self/fd"):
+            try:
+                yield int(each), os.readlink(f"/proc/self/fd/{each}")
+            except OSError:
+                pass  # That of the directory.
+
+    with h5py.File(NAME, "w") as f:
+        f["x"] = np.arange(1000)
+        f.flush()
+        os.closerange(min(fd for fd, name in opened() if "memfd:h5mirror" in name), 4096)
+        own = take()
+        time.sleep(20)  # For gRPC's timers, which nobody can ask.
+        check(own)
+        f["y"] = np.arange(1000)
+    print("end", flush=True)
+"""
+
+
+@pytest.mark.skipif(not paths.TEST_ALL, reason="gRPC's timers take 15 s: a keepalive, and its end without an answer")
+def test_and_grpc_uses_none_of_its_numbers_later(site):
+    log = site.work / "told.log"
+    programs = {kind: site.start(site.script(f"\n    import select, socket\n    NAME = '{kind}.h5'" + functions + LIVES_ON),
+                                 config=site.config(log=log)) for kind, functions in KINDS.items()}
+    for kind, program in programs.items():
+        done = program.wait().ok()
+        assert done.out == "end\n", done.describe()
+        assert hdf5.dump(site.local(f"{kind}.h5"))
+    assert log.read_text().count("closed descriptors that it did not open") >= len(KINDS)
+
+
+ENDS_GRPC = """
+    def sends():
+        return any(open(f"/proc/self/task/{each}/comm").read() == "h5m-sender\\n" for each in os.listdir("/proc/self/task"))
+
+    while sends():  # A fork ends it; it begins again for sessions that it has still to let go.
+        os.fork() or os._exit(0)
+        time.sleep(0.2)
+"""
+
+
+@pytest.mark.parametrize("kind", ["sockets", "epoll"])
+@pytest.mark.parametrize("before", ["", ENDS_GRPC], ids=["with gRPC", "after its end"])
+def test_a_fork_uses_none_of_them(site, kind, before):
+    """gRPC keeps its epoll set past its end, and a child would make that anew."""
+    done = site.py("\n    import select, socket" + KINDS[kind] + WRITE + before + f"""
+    os.closerange({"ready + 1" if kind == "epoll" else 3}, 4096)
+    own = take()
+    child = os.fork()
+    if child:
+        assert os.waitpid(child, 0) == (child, 0)
+    check(own)
+    print("end", flush=True)
+    """, config=site.config(log=site.work / "told.log"))
+    assert done.out == "end\nend\n", done.describe()
+
+
+def test_so_does_one_that_reads(site):
+    site.py(WRITE)
+    site.settle("r.h5")
+    read = 'assert h5py.File("r.h5")["x"][7] == 7'
+    check_own(site, site.py(f"""
+    {read}
+    {TAKES_ALL}
+    try:
+        {read}
+    except OSError:
+        pass
+    else:
+        sys.exit("it read by gRPC")
+    {KEEPS_ALL}
+    """, config=site.config(mode="reader")))
+
+
 def test_a_program_without_descriptors_goes_on(site):
     """gRPC aborts the program that has none for it. Once there are some, files are mirrored."""
     done = site.py("""

@@ -57,6 +57,28 @@ def test_a_flush_that_the_server_lost_needs_no_other(site, away):
     site.assert_mirrored("run.h5")
 
 
+def test_nor_does_one_of_a_program_that_began_before_its_server(site):
+    site.server.kill9()
+    writer = site.start(site.script("""
+        f = h5py.File("run.h5", "w")
+        f["x"] = np.zeros(100_000)
+        f.flush()
+        print("flushed", flush=True)
+        sys.stdin.readline()
+        print("end", flush=True)
+        f.close()
+    """), talks=True)
+    assert writer.line() == "flushed"
+    wait_until(lambda: "goes on locally" in writer.err(), "it was told nothing")
+    site.server.start()
+
+    site.wait_for_cut("run.h5")
+    site.py("assert h5py.File('run.h5', 'r')['x'].shape == (100_000,)", config=site.config(mode="reader"))
+    writer.ask("")
+    writer.wait().ok()
+    site.assert_mirrored("run.h5")
+
+
 def test_the_next_open_brings_what_a_close_could_not(both):
     """1 MiB of 64 is changed and closed while the server is away; a later program's open brings it, and no more."""
     both.py(BIG)

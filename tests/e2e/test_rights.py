@@ -1,5 +1,6 @@
 """Users of one host with real uids, a robot with a token, and logins: what each may do with the files of each."""
 
+import json
 import os
 import re
 import socket
@@ -72,6 +73,7 @@ ATTEMPTS = [
     (BOB, HIDDEN, "log", "beamline/a.h5"),
     # A part of the rights.
     (CAROL, OK, "commit", "beamline/a.h5"),
+    (CAROL, OK, "tag", "beamline/a.h5@1", "published"),
     (CAROL, DENIED, "rollback", "beamline/a.h5@1"),
     (CAROL, DENIED, "rm", "beamline/a.h5"),
     (ANNA, OK, "log", "beamline/a.h5"),
@@ -88,6 +90,9 @@ ATTEMPTS = [
     (DORA, OK, "push", "a.h5", "--name", f"home/{DORA}/a.h5"),
     (DORA, OK, "mv", f"home/{DORA}/a.h5", f"home/{DORA}/b.h5"),
     (DORA, OK, "commit", "beamline/a.h5"),
+    (DORA, OK, "tag", "beamline/a.h5@1", "seen"),
+    (DORA, DENIED, "untag", "beamline/a.h5", "published"),
+    (CAROL, OK, "untag", "beamline/a.h5", "published"),
     (DORA, DENIED, "rollback", "beamline/a.h5@1"),
     (DORA, HIDDEN, "log", f"home/{ANNA}/a.h5"),
     (DORA, HIDDEN, "mv", f"home/{BOB}/a.h5", f"home/{DORA}/his.h5"),
@@ -111,6 +116,20 @@ def test_each_attempt_gives_what_the_tables_say(host):
     # The verified name stands with the version.
     versions = host.run(BOB, "log", f"home/{BOB}/a.h5", "--json").ok().out
     assert f'"user": "{BOB}"' in versions and '"user_verified": true' in versions, versions
+
+
+def test_a_user_in_no_table_sees_nothing_of_the_machine(host):
+    host.reload(f'[[access]]\nfiles = "home/{ANNA}/**"\nusers = ["unix:{ANNA}"]\nallow = ["read"]\n')
+    seen = host.run(ANNA, "status").ok().out
+    assert str(host.site.root) in seen and "memory:" in seen, seen
+    hidden = host.run("list", "status").ok().out
+    assert "you are:      list" in hidden and "rights at most: none, to any file" in hidden, hidden
+    for told in (str(host.site.root), "root:", "free:", "started:", "memory:", "open:"):
+        assert told not in hidden, hidden
+    told = json.loads(host.run("list", "status", "--json").ok().out)
+    for key in ("start_time", "root", "memory_max_bytes", "memory_used_bytes", "open_files", "open_sessions", "free_bytes"):
+        assert told[key] is None, told
+    assert told["server_version"] and told["verified_user"] == "list", told
 
 
 def test_reloaded_tables_end_what_they_do_not_allow(host):

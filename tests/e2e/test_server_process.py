@@ -7,6 +7,7 @@ import time
 import pytest
 
 from harness import hdf5, paths
+from harness.mounts import private_mount
 from harness.process import run, wait_until
 from harness.server import Server
 
@@ -89,6 +90,28 @@ def start_stuck_reader(site):
     reader.signal(signal.SIGSTOP)
     assert reader.running()
     return reader
+
+
+HIDDEN = ["chown 1 /etc/h5mirror/h5mirrord.toml; chmod 0600 /etc/h5mirror/h5mirrord.toml",
+          "chown 1 /etc/h5mirror; chmod 0700 /etc/h5mirror"]
+
+
+@pytest.mark.parametrize("hide", HIDDEN, ids=["the file", "its directory"])
+def test_it_does_not_run_without_a_configuration_that_it_may_not_read(tmp_path, hide):
+    """Which an operator has written under a umask of 077: a server without its tables is open to all users."""
+    make = """mkdir /etc/h5mirror; echo 'tokens_file = "/etc/h5mirror/tokens"' > /etc/h5mirror/h5mirrord.toml"""
+    rights = "--bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search"
+    (tmp_path / "root").mkdir()
+
+    def check(*arguments):
+        return run([*private_mount("-t tmpfs tmpfs /etc"), "sh", "-ec", f'{make}; {hide}; exec setpriv {rights} "$@"', "sh",
+                    paths.BIN / "h5mirrord", "--root", tmp_path / "root", "--check-config", *arguments],
+                   tmp_path, timeout=60, name="h5mirrord")
+
+    refused = check()
+    assert refused.code == 2, refused.describe()
+    assert "/etc/h5mirror/h5mirrord.toml: Permission denied" in refused.err and "--config" in refused.err, refused.describe()
+    check("--config", "/dev/null").ok()
 
 
 @pytest.mark.site(options={"stop_timeout": f"{STOP_TIMEOUT_S}s"})

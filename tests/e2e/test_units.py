@@ -121,6 +121,21 @@ def test_a_group_reaches_the_socket_and_the_heads_and_others_do_not(machine):
     assert machine.run(["ls", "/var/lib/h5mirror"], user="bob").code != 0
 
 
+def test_another_root_is_served_once_it_is_mounted(machine):
+    """As the chapter says. A server without the disk would serve the directory below, which is empty."""
+    machine.write("/etc/systemd/system/data-mirror.mount", "[Mount]\nWhat=mirror\nWhere=/data/mirror\nType=nosuch\n")
+    set_up(machine, "", "ExecStart=\nExecStart=/usr/local/bin/h5mirrord --root /data/mirror\n"
+           "ReadWritePaths=/data/mirror\n[Unit]\nRequiresMountsFor=/data/mirror")
+    machine.sh("install -d -o h5mirror -g h5mirror -m 0751 /data/mirror")
+    assert machine.run(["systemctl", "start", "h5mirrord"]).code != 0
+    machine.sh('test -z "$(ls -A /data/mirror)"')
+
+    machine.sh("rm /etc/systemd/system/data-mirror.mount && systemctl daemon-reload")
+    start(machine, "h5mirrord")
+    write(machine, "ada", "127.0.0.1:7447", "/data/own.h5", "x").ok()
+    machine.sh("test -f /data/mirror/own.h5")
+
+
 def test_as_the_services_own_group_it_reaches_heads_in_directories_too_over_tcp(machine):
     set_up(machine, 'group = "scientists"\n', "Group=scientists")
     start(machine, "h5mirrord")

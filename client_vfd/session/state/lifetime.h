@@ -30,11 +30,14 @@ class Lifetime {
     if (!has_follower()) follower_ = Follower::kWaits;
   }
   void TakeOver() { follower_ = Follower::kHasTakenOver; }
+  // This process talks to no server any more.
+  void Abandon() { abandoned_ = true; }
 
   bool released() const { return released_; }
   bool done() const { return done_; }
   bool streaming() const { return streaming_; }
   bool gone() const { return done_ && !streaming_; }
+  bool abandoned() const { return abandoned_; }
   bool has_follower() const { return follower_ != Follower::kNone; }
   bool superseded() const { return follower_ == Follower::kHasTakenOver; }
 
@@ -42,6 +45,7 @@ class Lifetime {
   std::atomic<bool> released_{false};
   std::atomic<bool> done_{false};
   std::atomic<bool> streaming_{false};
+  std::atomic<bool> abandoned_{false};
   std::atomic<Follower> follower_{Follower::kNone};
 };
 

@@ -20,6 +20,12 @@ void Link::OnOpened() {
   ever_opened_ = true;
   is_full_ = false;
   full_retry_ = kRetryEvery;
+  next_rest_ = kRetryEvery;
+}
+
+void Link::Rest(absl::Time now) {
+  rest_end_ = now + next_rest_;
+  next_rest_ = std::min(2 * next_rest_, kRestMax);
 }
 
 void Link::OnFull() {

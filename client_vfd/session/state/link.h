@@ -8,7 +8,8 @@
 //     |                |                               |
 //     +---- End, Lose, Leave --------------------------+
 //
-// Retries are at least kRetryEvery apart, except after Hurry().
+// Retries are at least kRetryEvery apart, except after Hurry(). Where no server was ever there, those
+// of the timer are up to kRestMax apart (Rest).
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_LINK_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_STATE_LINK_H_
 
@@ -38,6 +39,8 @@ class Link {
   // The longest wait between attempts at a server without room for this session. The wait doubles
   // each time.
   static constexpr absl::Duration kFullRetryMax = absl::Seconds(5);
+  // The longest wait by the timer alone, for a server that was never there. It doubles each time.
+  static constexpr absl::Duration kRestMax = absl::Seconds(15);
   // The wait after a connection that failed before anything depended on it.
   static constexpr absl::Duration kFirstRetryEvery = absl::Milliseconds(100);
   // The wait at the last barrier, if the server was there before: it may just be restarting.
@@ -73,7 +76,14 @@ class Link {
   bool TakeCancel();
 
   // The next stream may begin now, before the retry time.
-  void Hurry() { hurries_ = true; }
+  void Hurry() {
+    hurries_ = true;
+    EndRest();
+  }
+  // The next stream is wanted by nothing but the timer, and the server may be away for long.
+  void Rest(absl::Time now);
+  // The program has asked for a cut.
+  void EndRest() { rest_end_ = absl::InfinitePast(); }
   // The program waits for the server to take the file, or does so no more.
   void SetAwaited(bool is_awaited) { is_awaited_ = is_awaited; }
   void RetryAt(absl::Time time) { retry_time_ = time; }
@@ -83,7 +93,7 @@ class Link {
   bool TakeFinalAttempt() { return ++final_attempts_ <= kFinalAttemptsMax; }
   // `is_wanted`: there is something to send or to learn.
   bool MayBegin(absl::Time now, bool is_wanted) const {
-    return hurries_ || (now >= retry_time_ && (is_wanted || is_awaited_));
+    return hurries_ || (now >= retry_time_ && (is_awaited_ || (is_wanted && now >= rest_end_)));
   }
   // True: wait; the timer makes the next attempt.
   bool MustWait(absl::Time now) const { return is_none() && !hurries_ && now < retry_time_; }
@@ -123,6 +133,8 @@ class Link {
   bool hurries_ = true;  // A session connects at once.
   bool is_awaited_ = false;
   absl::Time retry_time_ = absl::InfinitePast();
+  absl::Time rest_end_ = absl::InfinitePast();
+  absl::Duration next_rest_ = kRetryEvery;
   int final_attempts_ = 0;
 };
 

@@ -1,5 +1,7 @@
 #include "client_vfd/session/state/link.h"
 
+#include <algorithm>
+
 #include "gtest/gtest.h"
 
 namespace h5mirror::vfd {
@@ -59,6 +61,24 @@ TEST(LinkTest, ASessionConnectsAtOnceAndThenNowAndThen) {
   EXPECT_TRUE(link.MayBegin(kStart + Link::kRetryEvery, true));
   EXPECT_FALSE(link.MayBegin(kStart + Link::kRetryEvery, false)) << "nothing to send";
   EXPECT_FALSE(link.MustWait(kStart + Link::kRetryEvery));
+}
+
+TEST(LinkTest, AServerThatWasNeverThereIsAskedLessAndLess) {
+  Link link;
+  link.Begin(kAsks, kStart);
+  absl::Duration rest = Link::kRetryEvery;
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    link.Lose(kStart);
+    link.Rest(kStart);
+    EXPECT_FALSE(link.MayBegin(kStart + rest - kMoment, true));
+    EXPECT_TRUE(link.MayBegin(kStart + rest, true));
+    rest = std::min(2 * rest, Link::kRestMax);
+  }
+  link.EndRest();
+  EXPECT_TRUE(link.MayBegin(kStart + Link::kRetryEvery, true)) << "the program asks";
+  link.Rest(kStart);
+  link.Hurry();
+  EXPECT_TRUE(link.MayBegin(kStart, true));
 }
 
 TEST(LinkTest, HurryCountsForOneAttempt) {
