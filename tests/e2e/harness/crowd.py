@@ -34,12 +34,16 @@ class Lines:
 @dataclass
 class Takeover:
     """From the loss on: until each of its cells has a successor, until that has acked a file, until it has acked all of
-    them, and until another server has given it up (0: none has)."""
+    them, and until another server has given it up (0: none has). And where its logs are: the time of day in seconds since
+    1970 (0: not noted), the server, the life of a long run."""
     loss: str
     owned_s: float
     first_ack_s: float
     all_acked_s: float
     given_up_s: float = 0
+    at: float = 0
+    server: str = ""
+    life: int = 0
 
 
 class Crowd:
