@@ -139,6 +139,8 @@ class Callers {
   // To be called when `file` has got another file or owner, or there is none any more. Ends the
   // calls that name it and that their callers may not go on with.
   void LookAgainAt(const std::string& file);
+  // The calls of gRPC that have a ticket.
+  size_t InHand();
   // The [[limits]] tables from now on. Running calls are counted, and go on.
   void SetLimits(std::vector<LimitRule> rules);
   // To be called several times a second. Ends calls whose token has expired. Cancels calls that

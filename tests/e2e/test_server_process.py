@@ -124,6 +124,56 @@ def test_a_reader_that_hangs_holds_up_a_stop_no_longer_than_stop_timeout(bare_si
     site.assert_mirrored("big.h5")
 
 
+@pytest.mark.site(options={"stop_timeout": "2s"})
+def test_a_tool_whose_call_the_stop_has_ended_says_so_and_names_the_server(bare_site):
+    site = bare_site
+    reader = start_stuck_reader(site)
+    site.server.stop()
+    reader.signal(signal.SIGCONT)
+    result = reader.wait(30)
+    assert result.code == 4, result.describe()
+    assert f"{site.server.address}: the server is stopping, and has ended this call" in result.err, result.describe()
+    assert "CANCELLED" not in result.err, result.describe()
+
+
+def test_a_reader_that_asks_nothing_holds_up_no_stop(bare_site):
+    """It stands still, so it never hears of the end; gRPC would wait 20 s for it. A writer beside it has its last cut."""
+    site = bare_site
+    site.py("""
+        with h5py.File("r.h5", "w") as f:
+            f["x"] = np.arange(1000)
+    """)
+    reader = site.start(site.script("""
+        f = h5py.File("r.h5", "r")
+        f["x"][:]
+        print("open", flush=True)
+        time.sleep(600)
+    """), config=site.config(mode="reader", ack=None))
+    reader.wait_for_line("open")
+    writer = site.start(site.script("""
+        f = h5py.File("w.h5", "w")
+        d = f.create_dataset("d", (1000,), dtype="i8")
+        n = 0
+        while not os.path.exists("enough"):
+            n += 1
+            d[:] = n
+            f.flush()
+            print("cut", n, flush=True)
+        f.close()
+    """), config=site.config(ack="durable", timeout="60s", on_outage="wait=60s"))
+    writer.wait_for_line("cut 5")
+    reader.signal(signal.SIGSTOP)
+    site.server.stop(timeout=15)
+    acked = writer.out().count("cut ")
+    read = f"import h5py; print(h5py.File({str(site.head('w.h5'))!r})['d'][0])"
+    assert int(run([site.python, "-c", read], site.directory, env=site.plain_env()).ok().out) >= acked
+    site.server.start()
+    writer.wait_for_line(f"cut {acked + 3}")
+    site.local("enough").touch()
+    writer.wait().ok()
+    site.assert_mirrored("w.h5")
+
+
 def test_killed_in_mid_session_it_starts_again_with_all_that_was_durable(site):
     """SIGKILL while a session has a durable version, a later cut and uncut bytes; no client comes back to help."""
     writer = site.start(site.script("""
