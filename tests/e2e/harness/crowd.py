@@ -48,11 +48,12 @@ class Takeover:
 
 class Crowd:
     """Each writer has `files_each` files of its own, spread over the cells, and a reader of its first `reads` files. The
-    first writer knows the common name of the servers, the others and the readers know the list of them."""
+    first writer knows the common name of the servers, the others and the readers know the list of them. The drivers of
+    `builds` are used in turn, so that each reads what another one writes."""
 
     def __init__(self, cluster: Cluster, *, writers: int, files_each: int, pause_s: float = 0.05, reads: int = 1,
-                 timeout_s: int = TIMEOUT_S):
-        self.cluster, self._timeout_s = cluster, timeout_s
+                 timeout_s: int = TIMEOUT_S, builds: tuple[Path, ...] = (paths.BUILD,)):
+        self.cluster, self._timeout_s, self._builds = cluster, timeout_s, builds
         self.acked: dict[str, tuple[int, float]] = {}  # by file: the last flush that was acked, and when
         self.seen: dict[str, int] = {}
         self.away = 0  # opens for which no server answered, or not the owner
@@ -64,24 +65,25 @@ class Crowd:
         self.names = names
         self.readers: list[Lines] = []
         self._list = "|".join(cluster.addresses)
-        self.writers = [self._start_writer(names[i::writers], pause_s, self._list if i else cluster.front.address)
+        self.writers = [self._start_writer(names[i::writers], pause_s, self._list if i else cluster.front.address, i)
                         for i in range(writers)]
         wait_until(self._all_have_acks, "a writer has no ack", 120)
-        self.readers = [self._start_reader(names[i::writers][:reads]) for i in range(writers)]
+        self.readers = [self._start_reader(names[i::writers][:reads], i + 1) for i in range(writers)]
 
-    def _start_writer(self, names: list[str], pause_s: float, servers: str) -> Lines:
+    def _start_writer(self, names: list[str], pause_s: float, servers: str, turn: int) -> Lines:
         # Without on_outage a flush goes on at once where the server is known to be away.
         config = self.cluster.site.config(server=servers, ack="durable", timeout=f"{self._timeout_s}s",
                                           on_outage=f"wait={self._timeout_s}s", log=self.log)
-        return self._start("cluster_writer.py", pause_s, *names, config=config)
+        return self._start("cluster_writer.py", pause_s, *names, config=config, turn=turn)
 
-    def _start_reader(self, names: list[str]) -> Lines:
+    def _start_reader(self, names: list[str], turn: int) -> Lines:
         config = self.cluster.site.config(server=self._list, mode="reader", ack=None, timeout="2s", linger=None)
-        return self._start("cluster_reader.py", *names, config=config)
+        return self._start("cluster_reader.py", *names, config=config, turn=turn)
 
-    def _start(self, program: str, *arguments, config: str) -> Lines:
+    def _start(self, program: str, *arguments, config: str, turn: int) -> Lines:
         site = self.cluster.site
-        return Lines(site.start([site.python, paths.PROGRAMS / program, *arguments], config=config))
+        env = {**site.env(config), "HDF5_PLUGIN_PATH": str(self._builds[turn % len(self._builds)] / "lib")}
+        return Lines(site.start([site.python, paths.PROGRAMS / program, *arguments], env=env))
 
     def _all_have_acks(self) -> bool:
         self.look()

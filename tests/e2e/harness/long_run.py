@@ -249,11 +249,11 @@ def one_life(begin: Begin, directory: Path, losses: list[str], seed: int, ends_a
         with Closing() as stack:
             life = begin(directory, stack, seed)
             live(life, losses, seed, ends_at)
-        slowest_s = max((each.first_ack_s for each in life.losses.done), default=0)
+        slowest_s = max((each.all_acked_s for each in life.losses.done), default=0)
         if slowest_s < TARGET_P99_S:
             shutil.rmtree(directory)
         else:
-            print(f"a takeover of life {seed} lasted for {slowest_s:.2f} s; its logs stay in {directory}", flush=True)
+            print(f"a file of life {seed} had no ack for {slowest_s:.2f} s; its logs stay in {directory}", flush=True)
     except Exception as error:  # noqa: BLE001 - the next life goes on
         step = 0 if life is None else len(life.losses.done) + len(life.losses.others) + 1
         ended.failure = Failure(seed, step, losses[:step], "".join(traceback.format_exception(error))[-6000:])
