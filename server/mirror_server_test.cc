@@ -363,8 +363,12 @@ TEST_F(MirrorServerTest, AClientThatStandsStillHoldsUpNoStop) {
 
 TEST_F(MirrorServerTest, CallsInHandEndWellAndNewOnesHearOfTheStop) {
   Start();
-  const std::string data(16 << 20, 'x');
-  MirrorWhole("x.h5", data);
+  constexpr uint64_t kPieces = 16;
+  const std::string piece(1 << 20, 'x');
+  auto writer = Open("x.h5", v1::INTENT_CREATE);
+  for (uint64_t i = 0; i < kPieces; ++i) Write(*writer, i * piece.size(), piece);
+  ASSERT_GT(Cut(*writer, 1, v1::BARRIER_KIND_COMMIT, kPieces * piece.size()).version(), 0);
+  ASSERT_TRUE(writer->Finish().ok());
   absl::Notification reads, may_go_on;
   uint64_t bytes = 0;
   std::thread reader([&] {
@@ -389,7 +393,7 @@ TEST_F(MirrorServerTest, CallsInHandEndWellAndNewOnesHearOfTheStop) {
   may_go_on.Notify();
   reader.join();
   stopper.join();
-  EXPECT_EQ(bytes, data.size());
+  EXPECT_EQ(bytes, kPieces * piece.size());
 }
 
 TEST_F(MirrorServerTest, TlsWithTheFilesThatInitMakes) {

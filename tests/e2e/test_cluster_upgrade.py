@@ -1,7 +1,7 @@
 """A rolling upgrade: three servers are drained, ended and started again, one after the other, under a writer.
 
-With H5MIRROR_TEST_OLD_BUILD they begin as those of an older release, and become those of it again, under writers and
-readers of both (tests/README.md).
+With H5MIRROR_TEST_OLD_BUILD they begin as those of an older release, and become those of it again, under writers of both
+(tests/README.md).
 """
 
 import json
@@ -89,8 +89,8 @@ def give_a_cell(cluster, victim: int) -> None:
 @pytest.mark.skipif(paths.OLD_BUILD is None, reason="H5MIRROR_TEST_OLD_BUILD is not set")
 @pytest.mark.limit(580)
 def test_from_an_older_release_and_back_under_load(tmp_path):
-    """One server after the other becomes one of this release, and then one of the older one again. Half of the writers and
-    readers have the driver of each: all flushes are acked, no reader sees a mixed cut, and what was committed stays."""
+    """One server after the other becomes one of this release, and then one of the older one again. Half of the writers
+    have the driver of each: all flushes are acked, no reader sees a mixed cut, and what was committed stays."""
     builds = (paths.OLD_BUILD, paths.BUILD)
     with Closing() as closing:
         cluster = closing(Cluster(tmp_path))

@@ -48,8 +48,9 @@ class Takeover:
 
 class Crowd:
     """Each writer has `files_each` files of its own, spread over the cells, and a reader of its first `reads` files. The
-    first writer knows the common name of the servers, the others and the readers know the list of them. The drivers of
-    `builds` are used in turn, so that each reads what another one writes."""
+    first writer knows the common name of the servers, the others and the readers know the list of them. Writers have the
+    drivers of `builds` in turn. Readers have this one's: those of the first releases end with an error where a server stops
+    in the middle of a call."""
 
     def __init__(self, cluster: Cluster, *, writers: int, files_each: int, pause_s: float = 0.05, reads: int = 1,
                  timeout_s: int = TIMEOUT_S, builds: tuple[Path, ...] = (paths.BUILD,)):
@@ -68,21 +69,22 @@ class Crowd:
         self.writers = [self._start_writer(names[i::writers], pause_s, self._list if i else cluster.front.address, i)
                         for i in range(writers)]
         wait_until(self._all_have_acks, "a writer has no ack", 120)
-        self.readers = [self._start_reader(names[i::writers][:reads], i + 1) for i in range(writers)]
+        self.readers = [self._start_reader(names[i::writers][:reads]) for i in range(writers)]
 
     def _start_writer(self, names: list[str], pause_s: float, servers: str, turn: int) -> Lines:
         # Without on_outage a flush goes on at once where the server is known to be away.
         config = self.cluster.site.config(server=servers, ack="durable", timeout=f"{self._timeout_s}s",
                                           on_outage=f"wait={self._timeout_s}s", log=self.log)
-        return self._start("cluster_writer.py", pause_s, *names, config=config, turn=turn)
+        build = self._builds[turn % len(self._builds)]
+        return self._start("cluster_writer.py", pause_s, *names, config=config, build=build)
 
-    def _start_reader(self, names: list[str], turn: int) -> Lines:
+    def _start_reader(self, names: list[str]) -> Lines:
         config = self.cluster.site.config(server=self._list, mode="reader", ack=None, timeout="2s", linger=None)
-        return self._start("cluster_reader.py", *names, config=config, turn=turn)
+        return self._start("cluster_reader.py", *names, config=config, build=paths.BUILD)
 
-    def _start(self, program: str, *arguments, config: str, turn: int) -> Lines:
+    def _start(self, program: str, *arguments, config: str, build: Path) -> Lines:
         site = self.cluster.site
-        env = {**site.env(config), "HDF5_PLUGIN_PATH": str(self._builds[turn % len(self._builds)] / "lib")}
+        env = {**site.env(config), "HDF5_PLUGIN_PATH": str(build / "lib")}
         return Lines(site.start([site.python, paths.PROGRAMS / program, *arguments], env=env))
 
     def _all_have_acks(self) -> bool:

@@ -33,7 +33,7 @@ class Server:
         self.options = dict(options or {})
         self.listen, self.prefix, self.arguments = listen, prefix, arguments
         self.env = env or {}
-        self.build = paths.BUILD  # of the next process
+        self.build = self.runs = paths.BUILD  # of the next process, and of this one
         self.tables = tables  # what follows the options in the configuration file
         self.process: Process | None = None
         self.starts = 0
@@ -58,6 +58,7 @@ class Server:
     def launch(self) -> Process:
         """Starts the process and does not wait for it: for servers that should refuse to start."""
         self.starts += 1
+        self.runs = self.build
         config = self.directory / "h5mirrord.toml"
         config.write_text("".join(f"{key} = {_toml(value)}\n" for key, value in self.options.items())
                           + self.tables)
