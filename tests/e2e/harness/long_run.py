@@ -21,6 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import paths
 from .crowd import TARGET_P99_S, Takeover
 from .losses import Losses
 
@@ -253,7 +254,11 @@ def one_life(begin: Begin, directory: Path, losses: list[str], seed: int, ends_a
         if slowest_s < TARGET_P99_S:
             shutil.rmtree(directory)
         else:
-            print(f"a file of life {seed} had no ack for {slowest_s:.2f} s; its logs stay in {directory}", flush=True)
+            # The directory of a run without a failure is removed.
+            kept = paths.BUILD / "figures" / f"slow-life-{seed}"
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.move(directory, kept)
+            print(f"a file of life {seed} had no ack for {slowest_s:.2f} s; its logs are in {kept}", flush=True)
     except Exception as error:  # noqa: BLE001 - the next life goes on
         step = 0 if life is None else len(life.losses.done) + len(life.losses.others) + 1
         ended.failure = Failure(seed, step, losses[:step], "".join(traceback.format_exception(error))[-6000:])
