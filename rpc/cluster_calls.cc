@@ -102,14 +102,9 @@ absl::StatusOr<std::unique_ptr<ClusterCalls>> ConnectAny(const ClientOptions& op
   }
 }
 
-const absl::Status& StatusOf(const absl::Status& status) { return status; }
-template <typename T>
-const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
-  return result.status();
-}
-
-// Of several servers that which has answered last. Where it stops, or is lost, the call is made
-// again at another one: a wish that the registry has already changes nothing.
+// Of several servers that which has answered last. Where it stops, or is lost, a question is asked
+// again at another one. A wish is told once, to a server that has just answered: repeated, it could
+// be of another life of its server than the one that was meant.
 class AnyServerCalls final : public ClusterCalls {
  public:
   AnyServerCalls(ClientOptions cluster, absl::Duration connect_timeout, absl::Duration refused_max,
@@ -128,20 +123,20 @@ class AnyServerCalls final : public ClusterCalls {
     return Ask([](ClusterCalls& server) { return server.GetCluster(); });
   }
   absl::StatusOr<v1::MoveCellResponse> MoveCell(const v1::MoveCellRequest& request) override {
-    return Ask([&](ClusterCalls& server) { return server.MoveCell(request); });
+    return Listener()->MoveCell(request);
   }
   absl::Status DrainServer(const v1::DrainServerRequest& request) override {
-    return Ask([&](ClusterCalls& server) { return server.DrainServer(request); });
+    return Listener()->DrainServer(request);
   }
   absl::Status EvictServer(const v1::EvictServerRequest& request) override {
-    return Ask([&](ClusterCalls& server) { return server.EvictServer(request); });
+    return Listener()->EvictServer(request);
   }
 
  private:
   template <typename Call>
   std::invoke_result_t<Call, ClusterCalls&> Ask(Call call) {
     auto answer = call(*Server());
-    if (!absl::IsUnavailable(StatusOf(answer))) return answer;
+    if (!absl::IsUnavailable(answer.status())) return answer;
     auto other = ConnectAny(cluster_, connect_timeout_, refused_max_);
     if (!other.ok()) return answer;
     {
@@ -149,6 +144,11 @@ class AnyServerCalls final : public ClusterCalls {
       calls_ = *std::move(other);
     }
     return call(*Server());
+  }
+  // One that answers, where any does.
+  std::shared_ptr<ClusterCalls> Listener() {
+    GetCluster().IgnoreError();
+    return Server();
   }
   std::shared_ptr<ClusterCalls> Server() {
     absl::MutexLock lock(&mutex_);

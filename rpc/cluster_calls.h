@@ -16,7 +16,8 @@ namespace h5mirror::rpc {
 class ClusterCalls {
  public:
   // As Client::Connect(); of several servers to one that answers, any of which knows the cluster.
-  // Where it stops answering, another one is asked.
+  // Where it stops answering, another one is asked. A move, drain or evict is told once: after
+  // kUnavailable it may have been done.
   static absl::StatusOr<std::unique_ptr<ClusterCalls>> Connect(const ClientOptions& options,
                                                                absl::Duration connect_timeout,
                                                                absl::Duration refused_max);

@@ -26,19 +26,26 @@ class Node final : public v1::Cluster::Service {
 
   grpc::Status GetCluster(grpc::ServerContext*, const v1::GetClusterRequest*,
                           v1::GetClusterResponse* response) override {
+    if (is_stopping_) return {grpc::StatusCode::UNAVAILABLE, "the server is stopping"};
     response->set_node(name_);
     return grpc::Status::OK;
   }
   grpc::Status DrainServer(grpc::ServerContext*, const v1::DrainServerRequest* request,
                            v1::DrainServerResponse*) override {
     drained_ = request->server();
-    return grpc::Status::OK;
+    if (!ends_unanswered_) return grpc::Status::OK;
+    is_stopping_ = true;
+    return {grpc::StatusCode::CANCELLED, "CANCELLED"};
   }
   const std::string& drained() const { return drained_; }
+  // The next wish is carried out, and the server ends before its answer.
+  void EndUnanswered() { ends_unanswered_ = true; }
 
  private:
   const std::string name_;
   std::string drained_;
+  bool ends_unanswered_ = false;
+  bool is_stopping_ = false;
   int port_ = 0;
   std::unique_ptr<grpc::Server> running_;
 };
@@ -72,6 +79,17 @@ TEST_F(ClusterCallsTest, AnotherServerIsAskedWhereOneHasStopped) {
   EXPECT_TRUE(calls->DrainServer(request).ok());
   EXPECT_EQ(b_.drained(), "c");
   EXPECT_EQ(calls->GetCluster()->node(), "b");
+}
+
+TEST_F(ClusterCallsTest, AWishThatMayHaveBeenCarriedOutIsNotToldAgain) {
+  const auto calls = Connect(a_, &b_);
+  a_.EndUnanswered();
+  v1::DrainServerRequest request;
+  request.set_server("c");
+  const absl::Status status = calls->DrainServer(request);
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_NE(status.message().find("may have been done"), status.message().npos) << status;
+  EXPECT_EQ(b_.drained(), "");
 }
 
 TEST_F(ClusterCallsTest, WhereThereIsNoOtherTheErrorNamesTheServer) {

@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kMessageBytesMax = 4096;
 constexpr std::string_view kEndedByServer =
-    "the server is stopping, and has ended this call; ask again once it runs";
+    "the server, or something between, has ended this call, which may have been done; the server "
+    "may be stopping: ask again once it runs";
 
 bool IsContinuationByte(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 

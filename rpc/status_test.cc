@@ -33,7 +33,8 @@ TEST(RpcStatusTest, ACallThatTheServerCancelsSaysThatItIsStopping) {
   const absl::Status ended = FromServer(grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED"));
   EXPECT_TRUE(absl::IsUnavailable(ended)) << ended;
   EXPECT_EQ(ended.message(),
-            "the server is stopping, and has ended this call; ask again once it runs");
+            "the server, or something between, has ended this call, which may have been done; the "
+            "server may be stopping: ask again once it runs");
   EXPECT_TRUE(FromServer(grpc::Status::OK).ok());
   EXPECT_EQ(FromServer(grpc::Status(grpc::StatusCode::NOT_FOUND, "none")),
             absl::NotFoundError("none"));
