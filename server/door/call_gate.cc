@@ -382,8 +382,10 @@ void CallGate::Brake(const grpc::ServerContextBase& context, std::shared_ptr<Cal
 
 void CallGate::OnTimer() {
   std::vector<Held> due;
+  bool is_stopping = false;
   {
     absl::MutexLock lock(&mutex_);
+    is_stopping = is_stopping_;
     const absl::Duration now = Now();
     while (!held_.empty() && (held_.front().due <= now || is_stopping_)) {
       if (const auto of = braked_.find(held_.front().caller); of != braked_.end()) {
@@ -393,7 +395,7 @@ void CallGate::OnTimer() {
       held_.pop_front();
     }
   }
-  for (Held& each : due) each.tell(each.why);
+  for (Held& each : due) each.tell(is_stopping ? Stopping() : each.why);
   TellParked(/*all=*/false);
 }
 
