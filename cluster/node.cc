@@ -73,8 +73,11 @@ void Node::End(const absl::Status& why) {
 }
 
 void Node::Drain() {
-  absl::MutexLock lock(&mutex_);
-  wants_drain_ = true;
+  {
+    absl::MutexLock lock(&mutex_);
+    wants_drain_ = true;
+  }
+  results_->news.Wake();
 }
 
 void Node::Evict(const ClusterView& view, const std::string& id, Eviction kind) {

@@ -137,8 +137,8 @@ class Node {
   // Reads the registry, and does what is to be done. Once in `beat_every`, or more often.
   void Step();
   // For the thread of Step(), between two of them: waits until the next one is due, the last one
-  // having begun `elapsed` ago, or until the host has opened, retired or closed a cell. True:
-  // EndWaits() was called.
+  // having begun `elapsed` ago, or until the host has opened, retired or closed a cell, or Drain()
+  // was called. True: EndWaits() was called.
   bool AwaitStep(absl::Duration elapsed) {
     return results_->news.AwaitSetOrWake(StepEvery() - elapsed);
   }
@@ -219,7 +219,7 @@ class Node {
     };
     absl::Mutex mutex;
     std::vector<Result> list ABSL_GUARDED_BY(mutex);
-    StopFlag news;  // woken with each
+    StopFlag news;  // woken with each, and by Drain()
   };
 
   absl::StatusOr<ClusterView> ReadView();

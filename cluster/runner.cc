@@ -28,13 +28,19 @@ void Runner::Run(const char* name, const std::function<void()>& turn,
     // A call that took longer is followed by the next one at once.
     if (wait(clock_.Monotonic() - begun_at)) break;
   }
+  // The other thread would learn of the end after its wait.
+  EndWaits();
   absl::MutexLock lock(&mutex_);
   --running_;
 }
 
-void Runner::Stop() {
+void Runner::EndWaits() {
   stop_.Set();
   node_.EndWaits();
+}
+
+void Runner::Stop() {
+  EndWaits();
   if (beats_.joinable()) beats_.join();
   if (steps_.joinable()) steps_.join();
 }

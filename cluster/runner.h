@@ -16,8 +16,8 @@
 namespace h5mirror::cluster {
 
 // Two threads: `h5m-beat` calls Node::Beat() and waits for the registry only; `h5m-cells` calls
-// Node::Step(), which may wait for Ceph, and does so at once where a cell was opened or closed. So
-// a fencing that hangs costs no beat. Both end when the node is gone.
+// Node::Step(), which may wait for Ceph, and does so at once where a cell was opened or closed, or
+// all are to be given away. So a fencing that hangs costs no beat. Both end when the node is gone.
 //
 // Thread-safe. Stop() and the destructor wait for the calls in hand, not within a thread of the
 // node.
@@ -38,6 +38,7 @@ class Runner {
   // `wait` waits for the next turn, where the last one began so long ago. True: there is none.
   void Run(const char* name, const std::function<void()>& turn,
            const std::function<bool(absl::Duration elapsed)>& wait) ABSL_LOCKS_EXCLUDED(mutex_);
+  void EndWaits();
   bool HasEnded() const ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return running_ == 0; }
 
   Node& node_;

@@ -92,6 +92,22 @@ TEST_F(RunnerTest, ACellThatWasOpenedIsServedBeforeTheNextBeat) {
   Await([&node] { return node.guard().BeforeAck("x", 1).ok(); });
 }
 
+// Its next step, and its next beat, would be an hour later.
+TEST_F(RunnerTest, ADrainWaitsForNoBeat) {
+  Timing slow = Fast();
+  slow.beat_every = absl::Hours(1);
+  slow.valid_for = absl::Hours(4);
+  FakeHost host;
+  Node node{registry_, fencer_, host, clock_, slow, {"b", "host-b:5", "b-1", {"address"}}, {}};
+  ASSERT_TRUE(CreateCell(memory_, "x").ok());
+  node.Step();
+  node.Beat();
+  Runner runner(node, clock_, slow);
+  Await([&node] { return node.guard().BeforeAck("x", 1).ok(); });
+  node.Drain();
+  EXPECT_TRUE(runner.AwaitGone(kLong));
+}
+
 TEST_F(RunnerTest, BothThreadsEndWithTheNode) {
   Runner runner(node_, clock_, Fast());
   Await([this] { return node_.phase() == NodePhase::kOwning; });

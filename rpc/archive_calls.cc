@@ -62,7 +62,7 @@ absl::Status ArchiveHistory(
       sunk = sink(response);
       if (!sunk.ok()) context.TryCancel();
     }
-    const absl::Status status = NameServer(server, FromGrpc(reader->Finish()));
+    const absl::Status status = NameServer(server, FromServer(reader->Finish()));
     return sunk.ok() ? status : sunk;
   });
 }
@@ -82,7 +82,7 @@ absl::StatusOr<v1::GetArchiveResponse> GetArchive(const ClientOptions& options,
         context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
         Authorize(server, context);
         response.Clear();
-        return NameServer(server, FromGrpc(stub->GetArchive(&context, request, &response)));
+        return NameServer(server, FromServer(stub->GetArchive(&context, request, &response)));
       });
   if (!status.ok()) return status;
   return response;

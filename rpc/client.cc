@@ -1,6 +1,7 @@
 #include "rpc/client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -61,10 +62,14 @@ class Follow final : public FollowStream {
   }
 
   bool Read(v1::FollowFileResponse& message) override { return reader_->Read(&message); }
-  void Cancel() override { context_.TryCancel(); }
+  void Cancel() override {
+    is_cancelled_ = true;
+    context_.TryCancel();
+  }
   absl::Status Finish() override {
     finished_ = true;
-    status_ = FromGrpc(reader_->Finish());
+    const grpc::Status status = reader_->Finish();
+    status_ = is_cancelled_ ? FromGrpc(status) : FromServer(status);
     return NameServer(options_, status_);
   }
   bool HasNewCredential() override { return RenewCredential(options_, shown_, status_); }
@@ -75,6 +80,7 @@ class Follow final : public FollowStream {
   grpc::ClientContext context_;
   std::string shown_;
   absl::Status status_;
+  std::atomic<bool> is_cancelled_ = false;  // by any thread
   std::unique_ptr<grpc::ClientReader<v1::FollowFileResponse>> reader_;
   bool finished_ = false;
 };
@@ -382,7 +388,7 @@ class ClientImpl final : public Client {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
     shown = Authorize(options_, context);
-    return FromGrpc((stub.*method)(&context, request, &response));
+    return FromServer((stub.*method)(&context, request, &response));
   }
 
   // True when there is a connection again.
@@ -439,7 +445,7 @@ class ClientImpl final : public Client {
       sunk = sink(response);
       if (!sunk.ok()) context.TryCancel();
     }
-    read.status = FromGrpc(reader->Finish());
+    read.status = FromServer(reader->Finish());
     if (sunk.ok()) return read;
     return {.status = std::move(sunk), .is_begun = true, .is_of_sink = true};
   }

@@ -27,7 +27,7 @@ class FakeServer final : public v1::Server::Service {
   grpc::Status GetServer(grpc::ServerContext* context, const v1::GetServerRequest* request,
                          v1::GetServerResponse* response) override {
     ++calls;
-    if (failures-- > 0) return {grpc::StatusCode::UNAVAILABLE, "stopping"};
+    if (failures-- > 0) return {failure, "stopping"};
     const auto token = context->client_metadata().find("authorization");
     if (token != context->client_metadata().end()) {
       response->set_verified_user(std::string(token->second.data(), token->second.size()));
@@ -37,12 +37,17 @@ class FakeServer final : public v1::Server::Service {
   }
   std::atomic<int> calls = 0;
   std::atomic<int> failures = 0;
+  grpc::StatusCode failure = grpc::StatusCode::UNAVAILABLE;
 };
+
+// Whose reads end as those of a server that stops.
+constexpr char kCutOff[] = "cut_off.h5";
 
 class FakeVersions final : public v1::Versions::Service {
  public:
   grpc::Status ReadVersion(grpc::ServerContext* context, const v1::ReadVersionRequest* request,
                            grpc::ServerWriter<v1::ReadVersionResponse>* writer) override {
+    if (request->name() == kCutOff) return {grpc::StatusCode::CANCELLED, "CANCELLED"};
     if (request->name() != "a.h5") return {grpc::StatusCode::NOT_FOUND, "no such file"};
     v1::ReadVersionResponse response;
     for (uint64_t i = 0; i < 1000 && !context->IsCancelled(); ++i) {
@@ -194,6 +199,26 @@ TEST_F(ClientTest, RollbackIsRepeatedOnlyUnderARequestId) {
   request.set_request_id("0123456789abcdef");
   EXPECT_TRUE(absl::IsUnavailable(client->RollbackVersion(request).status()));
   EXPECT_EQ(versions_.rollbacks, 3);
+}
+
+TEST_F(ClientTest, CallsThatAStoppingServerCancelsSayWhichOneItIs) {
+  const int port = Serve("127.0.0.1:0");
+  const auto client = Client::Connect(LoopbackOptions(port), absl::Seconds(20));
+  ASSERT_TRUE(client.ok());
+  server_.failure = grpc::StatusCode::CANCELLED;
+  server_.failures = 2;  // It is asked once more.
+  const absl::Status asked = (*client)->GetServer().status();
+  v1::ReadVersionRequest request;
+  request.set_name(kCutOff);
+  const absl::Status read = (*client)->ReadVersion(
+      request, [](const v1::ReadVersionResponse&) { return absl::OkStatus(); });
+  for (const absl::Status& status : {asked, read}) {
+    EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+    EXPECT_THAT(std::string(status.message()),
+                HasSubstr("127.0.0.1:" + std::to_string(port) +
+                          ": the server, or something between, has ended this call"));
+  }
+  EXPECT_EQ(server_.failures, 0);
 }
 
 TEST_F(ClientTest, StreamEndsWithItsStatusOrWithTheSinks) {

@@ -1,8 +1,11 @@
 #include "rpc/cluster_calls.h"
 
 #include <optional>
+#include <type_traits>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "rpc/channel.h"
@@ -66,7 +69,7 @@ class ClusterCallsImpl final : public ClusterCalls {
     grpc::ClientContext context;
     context.set_deadline(absl::ToChronoTime(deadline));
     shown = Authorize(options_, context);
-    return FromGrpc((*stub_.*method)(&context, request, &response));
+    return FromServer((*stub_.*method)(&context, request, &response));
   }
 
   const ClientOptions options_;
@@ -81,12 +84,9 @@ absl::StatusOr<std::unique_ptr<ClusterCalls>> ConnectOne(const ClientOptions& se
   return std::make_unique<ClusterCallsImpl>(server, channel);
 }
 
-}  // namespace
-
-absl::StatusOr<std::unique_ptr<ClusterCalls>> ClusterCalls::Connect(const ClientOptions& options,
-                                                                    absl::Duration connect_timeout,
-                                                                    absl::Duration refused_max) {
-  if (options.others.empty()) return ConnectOne(options, connect_timeout, refused_max);
+absl::StatusOr<std::unique_ptr<ClusterCalls>> ConnectAny(const ClientOptions& options,
+                                                         absl::Duration connect_timeout,
+                                                         absl::Duration refused_max) {
   const absl::Time begun = absl::Now();
   ServerWalk walk(options, ServerRoute(), begun + connect_timeout);
   walk.SetRefusedUntil(begun + refused_max);
@@ -100,6 +100,77 @@ absl::StatusOr<std::unique_ptr<ClusterCalls>> ClusterCalls::Connect(const Client
     if (!pause) return walk.error();
     absl::SleepFor(*pause);
   }
+}
+
+// Of several servers that which has answered last. Where it stops, or is lost, a question is asked
+// again at another one. A wish is told once, to a server that has just answered: repeated, it could
+// be of another life of its server than the one that was meant.
+class AnyServerCalls final : public ClusterCalls {
+ public:
+  AnyServerCalls(ClientOptions cluster, absl::Duration connect_timeout, absl::Duration refused_max,
+                 std::shared_ptr<ClusterCalls> first)
+      : cluster_(std::move(cluster)),
+        connect_timeout_(connect_timeout),
+        refused_max_(refused_max),
+        calls_(std::move(first)) {}
+
+  const ClientOptions& options() const override { return cluster_; }
+
+  absl::StatusOr<v1::ListCellsResponse> ListCells(const v1::ListCellsRequest& request) override {
+    return Ask([&](ClusterCalls& server) { return server.ListCells(request); });
+  }
+  absl::StatusOr<v1::GetClusterResponse> GetCluster() override {
+    return Ask([](ClusterCalls& server) { return server.GetCluster(); });
+  }
+  absl::StatusOr<v1::MoveCellResponse> MoveCell(const v1::MoveCellRequest& request) override {
+    return Listener()->MoveCell(request);
+  }
+  absl::Status DrainServer(const v1::DrainServerRequest& request) override {
+    return Listener()->DrainServer(request);
+  }
+  absl::Status EvictServer(const v1::EvictServerRequest& request) override {
+    return Listener()->EvictServer(request);
+  }
+
+ private:
+  template <typename Call>
+  std::invoke_result_t<Call, ClusterCalls&> Ask(Call call) {
+    auto answer = call(*Server());
+    if (!absl::IsUnavailable(answer.status())) return answer;
+    auto other = ConnectAny(cluster_, connect_timeout_, refused_max_);
+    if (!other.ok()) return answer;
+    {
+      absl::MutexLock lock(&mutex_);
+      calls_ = *std::move(other);
+    }
+    return call(*Server());
+  }
+  // One that answers, where any does.
+  std::shared_ptr<ClusterCalls> Listener() {
+    GetCluster().IgnoreError();
+    return Server();
+  }
+  std::shared_ptr<ClusterCalls> Server() {
+    absl::MutexLock lock(&mutex_);
+    return calls_;
+  }
+
+  const ClientOptions cluster_;
+  const absl::Duration connect_timeout_;
+  const absl::Duration refused_max_;
+  absl::Mutex mutex_;
+  std::shared_ptr<ClusterCalls> calls_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ClusterCalls>> ClusterCalls::Connect(const ClientOptions& options,
+                                                                    absl::Duration connect_timeout,
+                                                                    absl::Duration refused_max) {
+  if (options.others.empty()) return ConnectOne(options, connect_timeout, refused_max);
+  H5M_ASSIGN_OR_RETURN(std::unique_ptr<ClusterCalls> first,
+                       ConnectAny(options, connect_timeout, refused_max));
+  return std::make_unique<AnyServerCalls>(options, connect_timeout, refused_max, std::move(first));
 }
 
 }  // namespace h5mirror::rpc

@@ -16,11 +16,14 @@ namespace h5mirror::rpc {
 class ClusterCalls {
  public:
   // As Client::Connect(); of several servers to one that answers, any of which knows the cluster.
+  // Where it stops answering, another one is asked. A move, drain or evict is told once: after
+  // kUnavailable it may have been done.
   static absl::StatusOr<std::unique_ptr<ClusterCalls>> Connect(const ClientOptions& options,
                                                                absl::Duration connect_timeout,
                                                                absl::Duration refused_max);
   virtual ~ClusterCalls() = default;
 
+  // As given to Connect().
   virtual const ClientOptions& options() const = 0;
   virtual absl::StatusOr<v1::ListCellsResponse> ListCells(const v1::ListCellsRequest&) = 0;
   virtual absl::StatusOr<v1::GetClusterResponse> GetCluster() = 0;

@@ -105,7 +105,9 @@ class Stream final : public MirrorStream {
 
   // Why the stream ended.
   absl::Status Why(const grpc::Status& status) const {
-    if (!was_silent_ || status.error_code() != grpc::StatusCode::CANCELLED) return FromGrpc(status);
+    if (!was_silent_ || status.error_code() != grpc::StatusCode::CANCELLED) {
+      return FromServer(status);
+    }
     return absl::DeadlineExceededError(
         StrCat("connected, but it neither answered nor took anything for ",
                absl::FormatDuration(silence_max_), ": its disk may hang"));

@@ -12,6 +12,9 @@ namespace h5mirror::rpc {
 namespace {
 
 constexpr size_t kMessageBytesMax = 4096;
+constexpr std::string_view kEndedByServer =
+    "the server, or something between, has ended this call, which may have been done; the server "
+    "may be stopping: ask again once it runs";
 
 bool IsContinuationByte(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -46,6 +49,11 @@ absl::Status FromGrpc(const grpc::Status& status) {
                           Printable(status.error_message()));
   TakeDetails(status.error_details(), translated);
   return translated;
+}
+
+absl::Status FromServer(const grpc::Status& status) {
+  if (status.error_code() != grpc::StatusCode::CANCELLED) return FromGrpc(status);
+  return absl::UnavailableError(ToAbsl(kEndedByServer));
 }
 
 }  // namespace h5mirror::rpc

@@ -18,6 +18,9 @@ bool IsTooOften(const absl::Status& status);
 // The codes are the same numbers; messages are cut at 4 KiB so that they fit a trailer.
 grpc::Status ToGrpc(const absl::Status& status);
 absl::Status FromGrpc(const grpc::Status& status);
+// Of a call that this process has not cancelled. A server that ends cancels the calls in hand:
+// kCancelled becomes kUnavailable, and the message says so.
+absl::Status FromServer(const grpc::Status& status);
 
 }  // namespace h5mirror::rpc
 

@@ -29,6 +29,17 @@ TEST(RpcStatusTest, MessagesAreFitForATerminal) {
             "\\x1b]0;title\\x07");
 }
 
+TEST(RpcStatusTest, ACallThatTheServerCancelsSaysThatItIsStopping) {
+  const absl::Status ended = FromServer(grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED"));
+  EXPECT_TRUE(absl::IsUnavailable(ended)) << ended;
+  EXPECT_EQ(ended.message(),
+            "the server, or something between, has ended this call, which may have been done; the "
+            "server may be stopping: ask again once it runs");
+  EXPECT_TRUE(FromServer(grpc::Status::OK).ok());
+  EXPECT_EQ(FromServer(grpc::Status(grpc::StatusCode::NOT_FOUND, "none")),
+            absl::NotFoundError("none"));
+}
+
 TEST(RpcStatusTest, CodeThatIsNoneIsUnknown) {
   EXPECT_TRUE(absl::IsUnknown(FromGrpc(grpc::Status(grpc::StatusCode::DO_NOT_USE, "odd"))));
 }

@@ -29,8 +29,6 @@ namespace {
 // Below the root; where the history lies beside the file, without a root, nothing is kept.
 constexpr char kMirrorStates[] = ".h5mirror/mirror-states";
 constexpr size_t kMirrorStatesBytesMax = 128 << 20;
-// The time that a stop leaves receivers for events that came just before.
-constexpr absl::Duration kNotifyGrace = absl::Seconds(2);
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(250);
 constexpr int kQueueThreadsMax = 4;
 // Threads of the unary calls, which may wait for a disk.
@@ -538,49 +536,6 @@ void MirrorServer::RunTimer() {
       SampleMetrics();
     }
   }
-}
-
-void MirrorServer::StopTimer() {
-  {
-    absl::MutexLock lock(&mutex_);
-    timer_stopping_ = true;
-  }
-  if (timer_.joinable()) timer_.join();
-  shared_.pruner.Stop();
-  shared_.quotas.counter.Stop();
-  KeepMirrorStates();
-}
-
-absl::Status MirrorServer::Stop(absl::Duration timeout) {
-  const absl::Time deadline = absl::Now() + timeout;
-  if (entrance_.server != nullptr) {
-    entrance_.door->StopAccepting();
-    entrance_.gate->StopHolding();
-    services_.health.StopServing();
-    // First: that sessions end by it is not that nobody writes any more.
-    services_.snapshots.BeginStop();
-    services_.mirror.BeginStop();
-    if (entrance_.http != nullptr) entrance_.http->BeginStop();
-    // Readers that wait for an archive which hangs would hold the stop up.
-    shared_.archive_keeper.BeginStop();
-    entrance_.server->Shutdown(absl::ToChronoTime(deadline));
-  }
-  services_.mirror.Stop();
-  StopTimer();
-  // Only now: what writers wait for comes first.
-  if (entrance_.http != nullptr) {
-    H5M_RETURN_IF_ERROR(
-        entrance_.http->AwaitEnd(std::max(deadline - absl::Now(), absl::ZeroDuration())));
-  }
-  H5M_RETURN_IF_ERROR(
-      shared_.archive_keeper.AwaitEnd(std::max(deadline - absl::Now(), absl::ZeroDuration())));
-  entrance_.server.reset();
-  if (entrance_.gate != nullptr) entrance_.gate->Close();
-  services_.versions.Stop();
-  services_.snapshots.Stop();
-  notifier_->Stop(kNotifyGrace);
-  shared_.metrics.StopServing();
-  return absl::OkStatus();
 }
 
 std::vector<std::string> MirrorServer::http_addresses() const {

@@ -99,7 +99,8 @@ class MirrorServer {
   absl::Status ReloadCertificate();
 
   // Takes no new calls, lets barriers in hand become durable, and ends all streams with
-  // kUnavailable. Cancels calls that are not done within `timeout`.
+  // kUnavailable. Cancels calls that are not done within `timeout`. Clients without a call hold it
+  // up for half a second at most.
   // kDeadlineExceeded: workers of HTTP are not done, or a directory of the archive hangs. What
   // writers need is done. The process is to end without the destructor, or to wait in it.
   absl::Status Stop(absl::Duration timeout);
@@ -191,6 +192,8 @@ class MirrorServer {
   void KeepMirrorStates();
   void SampleMetrics();
   void RunTimer();
+  // Until all calls have ended, or `end` by the monotonic clock has come.
+  void StopCalls(absl::Duration end);
   void StopTimer();
 
   const Config config_;

@@ -1,8 +1,13 @@
 // The whole server: sessions, versions, names and credentials.
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <fstream>
 
+#include "absl/synchronization/notification.h"
+#include "base/owned_fd.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "server/settings/init.h"
 #include "server/testing/mirror_server_fixture.h"
@@ -12,6 +17,28 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+
+// A client of HTTP/2 that says what such a client has to, and nothing more.
+OwnedFd ConnectSilently(int port) {
+  OwnedFd client(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(client.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  const std::string preface("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", 33);
+  EXPECT_EQ(send(client.get(), preface.data(), preface.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(preface.size()));
+  return client;
+}
+
+// Waits for the first bytes of the server.
+std::string ReadSome(int fd) {
+  std::string bytes(64, '\0');
+  const ssize_t count = recv(fd, bytes.data(), bytes.size(), 0);
+  bytes.resize(static_cast<size_t>(std::max<ssize_t>(count, 0)));
+  return bytes;
+}
 
 TEST_F(MirrorServerTest, CommitIsAVersionAndTheHead) {
   Start();
@@ -321,6 +348,52 @@ TEST_F(MirrorServerTest, WatchersDoNotHoldUpAStop) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(50));
   while (reader->Read(&response)) continue;
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+// gRPC waits 20 s for such a client to say that it has heard of the end.
+TEST_F(MirrorServerTest, AClientThatStandsStillHoldsUpNoStop) {
+  Start();
+  const OwnedFd still = ConnectSilently(server_->ports().front());
+  // From its number on, the server knows it as a connection of HTTP/2.
+  ASSERT_EQ(ReadSome(still.get()).substr(3, 1), std::string(1, '\x04')) << "no SETTINGS";
+  const absl::Duration begun_at = clock_.Monotonic();
+  EXPECT_TRUE(server_->Stop(absl::Seconds(60)).ok());
+  EXPECT_LT(clock_.Monotonic() - begun_at, absl::Seconds(15));
+}
+
+TEST_F(MirrorServerTest, CallsInHandEndWellAndNewOnesHearOfTheStop) {
+  Start();
+  constexpr uint64_t kPieces = 16;
+  const std::string piece(1 << 20, 'x');
+  auto writer = Open("x.h5", v1::INTENT_CREATE);
+  for (uint64_t i = 0; i < kPieces; ++i) Write(*writer, i * piece.size(), piece);
+  ASSERT_GT(Cut(*writer, 1, v1::BARRIER_KIND_COMMIT, kPieces * piece.size()).version(), 0);
+  ASSERT_TRUE(writer->Finish().ok());
+  absl::Notification reads, may_go_on;
+  uint64_t bytes = 0;
+  std::thread reader([&] {
+    v1::ReadVersionRequest request;
+    request.set_name("x.h5");
+    request.set_version(1);
+    const absl::Status read = client_->ReadVersion(request, [&](const auto& response) {
+      if (!reads.HasBeenNotified()) reads.Notify();
+      may_go_on.WaitForNotification();
+      bytes += response.data().size();
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(read.ok()) << read;
+  });
+  reads.WaitForNotification();
+  std::thread stopper([this] { EXPECT_TRUE(server_->Stop(absl::Seconds(60)).ok()); });
+  absl::Status refused;
+  while (refused.ok()) refused = client_->GetServer().status();
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr(options_.server + ": the server is stopping"));
+  may_go_on.Notify();
+  reader.join();
+  stopper.join();
+  EXPECT_EQ(bytes, kPieces * piece.size());
 }
 
 TEST_F(MirrorServerTest, TlsWithTheFilesThatInitMakes) {

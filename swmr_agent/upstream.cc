@@ -85,7 +85,7 @@ absl::StatusOr<v1::CheckReaderResponse> Upstream::Ask(const rpc::ClientOptions& 
   context.set_deadline(absl::ToChronoTime(deadline));
   v1::CheckReaderResponse response;
   const grpc::Status status = stub.CheckReader(&context, request, &response);
-  if (!status.ok()) return rpc::FromGrpc(status);
+  if (!status.ok()) return rpc::FromServer(status);
   return response;
 }
 

@@ -19,6 +19,7 @@
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "cli/output/text.h"
+#include "cli/output/wait_progress.h"
 #include "cli/verbs/cells_below.h"
 
 namespace h5mirror::tools {
@@ -171,20 +172,17 @@ absl::StatusOr<int> RunStatus(Context& context, const Options&) {
   return problems.empty() ? kExitOk : kExitDegraded;
 }
 
-// Whether a call ended so that its server may have stopped: such a server cancels calls in hand.
-bool HasGone(const absl::Status& status) {
-  return absl::IsUnavailable(status) || absl::IsCancelled(status);
-}
-
 // Looks again and again until `is_done` says so, for `wait_seconds`. False: not within them. A
-// server that does not answer meanwhile is asked again; an error of HasGone(): it did not at the
-// end, or at all, where `may_end` says that it is the one that ends.
-absl::StatusOr<bool> Await(rpc::ClusterCalls& calls, double wait_seconds, bool may_end,
+// server that does not answer meanwhile is asked again; kUnavailable: it did not at the end, or at
+// all, where `may_end` says that it is the one that ends.
+absl::StatusOr<bool> Await(Context& context, rpc::ClusterCalls& calls, double wait_seconds,
+                           const std::string& label, bool may_end,
                            const std::function<bool(const View&)>& is_done) {
+  const WaitProgress progress(context.streams(), label);
   const absl::Time deadline = absl::Now() + absl::Seconds(wait_seconds);
   for (;;) {
     const absl::StatusOr<View> view = calls.GetCluster();
-    if (!view.ok() && (may_end || !HasGone(view.status()))) return view.status();
+    if (!view.ok() && (may_end || !absl::IsUnavailable(view.status()))) return view.status();
     if (view.ok() && is_done(*view)) return true;
     if (absl::Now() >= deadline) {
       H5M_RETURN_IF_ERROR(view.status());
@@ -224,7 +222,9 @@ absl::StatusOr<int> RunMove(Context& context, const Options& options) {
     }
     return false;
   };
-  const auto done = Await(*calls, options.wait_seconds, /*may_end=*/false, is_done);
+  const auto done =
+      Await(context, *calls, options.wait_seconds,
+            StrCat("move ", NameOfCell(cell), " to ", options.server), /*may_end=*/false, is_done);
   if (done.ok() && *done && owner != options.server) {
     return absl::FailedPreconditionError(StrCat(options.server, " could not take ",
                                                 NameOfCell(cell), "; ", owner, " serves it now"));
@@ -266,8 +266,10 @@ absl::StatusOr<int> RunDrain(Context& context, const Options& options) {
   };
   const std::string& server = options.server;
   const bool asks_itself = options.exit && before.node() == server;
-  const absl::StatusOr<bool> done = Await(*calls, options.wait_seconds, asks_itself, is_done);
-  if (asks_itself && HasGone(done.status())) {
+  const absl::StatusOr<bool> done =
+      Await(context, *calls, options.wait_seconds,
+            StrCat(options.undo ? "give cells to " : "drain ", server), asks_itself, is_done);
+  if (asks_itself && absl::IsUnavailable(done.status())) {
     if (context.json()) context.Print(Json{{"done", false}, {"ending", true}});
     context.Say(StrCat(server, " is ending: it was asked itself, and answers no more"));
     return kExitOk;
@@ -319,7 +321,9 @@ absl::StatusOr<int> RunEvict(Context& context, const Options& options) {
              server.state() != v1::SERVER_STATE_GONE;
     });
   };
-  return End(context, options, Await(*calls, options.wait_seconds, /*may_end=*/false, is_done),
+  return End(context, options,
+             Await(context, *calls, options.wait_seconds, StrCat("evict ", options.server),
+                   /*may_end=*/false, is_done),
              StrCat(options.server, " is to be given up"),
              StrCat(options.server, " is fenced; others take its cells over"));
 }

@@ -131,10 +131,8 @@ class Watch {
         has_answered_ = true;
         return answer;
       }
-      // A server that stops may cancel the last call.
-      const bool is_gone = absl::IsUnavailable(answer.status()) ||
-                           absl::IsDeadlineExceeded(answer.status()) ||
-                           absl::IsCancelled(answer.status());
+      const bool is_gone =
+          absl::IsUnavailable(answer.status()) || absl::IsDeadlineExceeded(answer.status());
       const bool may_return = absl::IsNotFound(answer.status()) && TimeToReturn() > kNone;
       if ((!is_gone && !may_return) || IsReaderGone()) return answer.status();
       if (!ends_at.has_value()) {

@@ -117,6 +117,7 @@ struct Callers::Entry {
   absl::Duration started;
   CallUse use = CallUse::kThread;
   uint64_t cost = 0;
+  bool is_of_http = false;
   std::optional<absl::Duration> revoked_at;  // of the lock of Callers
 
   std::atomic<bool> is_revoked = false;
@@ -340,6 +341,12 @@ std::vector<std::shared_ptr<Callers::Entry>> Callers::Running() {
   return {entries_.begin(), entries_.end()};
 }
 
+size_t Callers::InHand() {
+  absl::MutexLock lock(&mutex_);
+  return static_cast<size_t>(std::count_if(entries_.begin(), entries_.end(),
+                                           [](const auto& entry) { return !entry->is_of_http; }));
+}
+
 absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(std::shared_ptr<const CallSource> source,
                                                     const char* method, const Principal& principal,
                                                     const Needs& needs, CallUse use,
@@ -363,6 +370,7 @@ absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(std::shared_ptr<const CallSo
   entry->started = clock_.Monotonic();
   entry->use = use;
   entry->cost = cost;
+  entry->is_of_http = source->HttpStatusOf(absl::UnavailableError("")) != 0;
   {
     absl::MutexLock lock(&entry->mutex);
     entry->needs = needs;

@@ -139,6 +139,8 @@ class Callers {
   // Call when the name `file` has got another file or owner, or none. Ends those calls that name it
   // and whose callers no longer have the right.
   void LookAgainAt(const std::string& file);
+  // The calls of gRPC that have a ticket.
+  size_t InHand();
   // The [[limits]] tables from now on. Running calls are counted, and go on.
   void SetLimits(std::vector<LimitRule> rules);
   // To be called several times a second. Ends calls whose token has expired. Cancels calls that

@@ -41,7 +41,9 @@ std::string_view TextOf(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
 }
 
-absl::Status Stopping() { return absl::UnavailableError("the server is stopping; safe to retry"); }
+absl::Status Stopping() {
+  return absl::UnavailableError("the server is stopping; safe to retry once it runs again");
+}
 
 // The context that gRPC hands back with each call.
 struct Passage {
@@ -247,8 +249,7 @@ std::optional<absl::Status> CallGate::AskBrake(Connection& from, const Arrival& 
   CallBrake::Answer answer = found->second.brake->Ask(arrival.method);
   if (answer.why.ok()) return absl::OkStatus();
   found->second.last = from.last;
-  const bool has_room =
-      held_.size() < limits_.held && found->second.held < limits_.held_of_caller && may_hold_;
+  const bool has_room = held_.size() < limits_.held && found->second.held < limits_.held_of_caller;
   if (!answer.is_late) return std::move(answer.why);
   if (!has_room) return Refuse(from, std::move(answer.why));
   ++found->second.held;
@@ -274,7 +275,7 @@ std::optional<absl::Status> CallGate::Pass(const Arrival& arrival, Tell& tell, A
   std::optional<Question> question;
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_) return Stopping();
+    if (is_stopping_) return Stopping();
     const absl::Duration now = Now();
     ForgetIdle(now);
     Connection& from = ConnectionOf(arrival.connection, arrival.slot, now);
@@ -291,7 +292,7 @@ std::optional<absl::Status> CallGate::Pass(const Arrival& arrival, Tell& tell, A
       question->authenticator->Authenticate(arrival.authorization, origin).status();
   absl::MutexLock lock(&mutex_);
   --questions_;
-  if (closed_) return Stopping();
+  if (is_stopping_) return Stopping();
   // The connection may have been forgotten meanwhile; then it begins anew.
   Connection& from = ConnectionOf(arrival.connection, arrival.slot, Now());
   if (!known.ok()) return Refuse(from, std::move(known));
@@ -304,7 +305,7 @@ bool CallGate::Park(const Arrival& arrival, Tell& tell) {
   std::string authorization;  // A call that was told has none any more.
   {
     absl::MutexLock lock(&mutex_);
-    if (closed_ || !may_hold_ || arrival.is_probe) return false;
+    if (is_stopping_ || arrival.is_probe) return false;
     if (authenticator_->KnowsCaller(arrival.authorization)) return false;
     const auto of_connection = std::count_if(parked_.begin(), parked_.end(), [&](const auto& each) {
       return each.second.connection == &arrival.connection;
@@ -381,10 +382,12 @@ void CallGate::Brake(const grpc::ServerContextBase& context, std::shared_ptr<Cal
 
 void CallGate::OnTimer() {
   std::vector<Held> due;
+  bool is_stopping = false;
   {
     absl::MutexLock lock(&mutex_);
+    is_stopping = is_stopping_;
     const absl::Duration now = Now();
-    while (!held_.empty() && (held_.front().due <= now || !may_hold_)) {
+    while (!held_.empty() && (held_.front().due <= now || is_stopping_)) {
       if (const auto of = braked_.find(held_.front().caller); of != braked_.end()) {
         --of->second.held;
       }
@@ -392,14 +395,14 @@ void CallGate::OnTimer() {
       held_.pop_front();
     }
   }
-  for (Held& each : due) each.tell(each.why);
+  for (Held& each : due) each.tell(is_stopping ? Stopping() : each.why);
   TellParked(/*all=*/false);
 }
 
-void CallGate::StopHolding() {
+void CallGate::BeginStop() {
   {
     absl::MutexLock lock(&mutex_);
-    may_hold_ = false;
+    is_stopping_ = true;
   }
   OnTimer();
   TellParked(/*all=*/true);
@@ -430,7 +433,7 @@ void CallGate::ProbeBegun(const grpc::ServerContextBase& context) {
 
 void CallGate::Close() {
   absl::MutexLock lock(&mutex_);
-  closed_ = true;
+  closed_ = is_stopping_ = true;
   braked_.clear();
   const auto is_answered = [this]()
                                ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return questions_ == 0; };

@@ -65,8 +65,9 @@ class CallGate : public std::enable_shared_from_this<CallGate> {
   // Answers the calls that were held back, or have waited for munged, for long enough. To be called
   // several times a second.
   void OnTimer();
-  // Answers all that is held back, and holds nothing back any more.
-  void StopHolding();
+  // The server is stopping: refuses all calls from now on with kUnavailable, those that are held
+  // back or wait too.
+  void BeginStop();
   // From now on all calls are refused. Waits for those whose token is being checked.
   void Close();
 
@@ -168,7 +169,7 @@ class CallGate : public std::enable_shared_from_this<CallGate> {
   };
   absl::flat_hash_map<uint64_t, Braked> braked_ ABSL_GUARDED_BY(mutex_);
   std::deque<Held> held_ ABSL_GUARDED_BY(mutex_);  // by `due`
-  bool may_hold_ ABSL_GUARDED_BY(mutex_) = true;
+  bool is_stopping_ ABSL_GUARDED_BY(mutex_) = false;
   // A call that waits for munged. gRPC keeps the connection's context until the call was told.
   struct Parked {
     absl::Duration due;

@@ -11,6 +11,7 @@ does not end it: with a registry in a file, or with --all on a Ceph (tests/READM
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -23,12 +24,12 @@ from harness import paths
 from harness.ceph import Ceph, missing_packages
 from harness.clock import JumpingClock
 from harness.cluster import Cluster
-from harness.crowd import TIMEOUT_S, Crowd, Takeover, describe_kinds, report
+from harness.crowd import TIMEOUT_S, Crowd, Takeover, describe_kinds, quantile, report
 from harness.crowd_followers import Followers
-from harness.long_run import BARREN_LIVES, DAY_S, LOSSES_OF_A_LIFE, Closing, Done, Life, run_lives
+from harness.long_run import BARREN_LIVES, DAY_S, LOSSES_OF_A_LIFE, Closing, Done, Life, plan, run_lives
 from harness.losses import Losses
 from harness.network import machines_around
-from harness.process import run
+from harness.process import run, wait_until
 
 LOSSES = int(os.environ.get("H5MIRROR_TEST_LOSSES", "2"))
 TAKEOVERS_ON_CEPH, TAKEOVERS_ON_CEPH_MAX_S = 30, 900
@@ -36,7 +37,9 @@ TAKEOVERS_ON_CEPH, TAKEOVERS_ON_CEPH_MAX_S = 30, 900
 NIGHTLY = int(os.environ.get("H5MIRROR_TEST_TAKEOVERS", "0"))
 NIGHTLY_MAX_S = int(os.environ.get("H5MIRROR_TEST_TAKEOVERS_SECONDS", str(4 * 3600)))
 NIGHTLY_SEED = int(os.environ.get("H5MIRROR_TEST_TAKEOVERS_SEED", "1"))
+NIGHTLY_AT_ONCE = int(os.environ.get("H5MIRROR_TEST_TAKEOVERS_AT_ONCE", "1"))
 WRITERS, FILES_EACH = map(int, os.environ.get("H5MIRROR_TEST_TAKEOVERS_CROWD", "20x10").split("x"))
+PAUSE_S = float(os.environ.get("H5MIRROR_TEST_TAKEOVERS_PAUSE", "0.05"))
 # Slower is no slow machine: the targets are reported only.
 NIGHTLY_P50_MAX_S = 20
 PORT = 7447
@@ -156,7 +159,8 @@ def test_on_ceph_servers_are_killed_stopped_and_cut_off(around):
 
 def begin(cluster: Cluster, machines, seed: int, jump=None) -> Life:
     """A crowd of the nightly form on a new cluster."""
-    crowd = Crowd(cluster, writers=WRITERS, files_each=FILES_EACH, timeout_s=180 if cluster.ceph else TIMEOUT_S)
+    crowd = Crowd(cluster, writers=WRITERS, files_each=FILES_EACH, pause_s=PAUSE_S,
+                  timeout_s=180 if cluster.ceph else TIMEOUT_S)
     followers = Followers(crowd, min(5, WRITERS))
 
     def look() -> None:
@@ -219,6 +223,10 @@ class PlayedLosses:
     of_ceph = one
 
 
+class Ends(BaseException):
+    """As pytest's, where a test is skipped."""
+
+
 def play_lives(directory, takeovers: int) -> tuple[Done, list[list[str]]]:
     """Lives from seed 1 on, of which the first one fails at its 12th loss. And the losses of each."""
     directory.mkdir()
@@ -259,25 +267,71 @@ def test_lives_that_never_begin_end_the_run(tmp_path):
     assert done.lives == len(done.failures) == BARREN_LIVES
 
 
+def begin_side_by_side(directory, _stack, seed: int) -> Life:
+    """A life that goes on when three have begun: in one process they would wait for ever."""
+    def look() -> None:
+        (directory.parent / f"began-{seed}").touch()
+        wait_until(lambda: len(list(directory.parent.glob("began-*"))) >= 3, "no other lives begin")
+
+    return Life(PlayedLosses(fails_at=5 if seed == 2 else 0), look, lambda: None)
+
+
+def test_lives_side_by_side_have_one_report(tmp_path):
+    done = run_lives(begin_side_by_side, tmp_path, kinds=lambda seed: ("kill", "drain"), takeovers=40,
+                     seconds=60, seed=1, at_once=3)
+    assert [(failure.seed, failure.step) for failure in done.failures] == [(2, 5)]
+    assert len(done.takeovers) >= 40
+    assert {each.life for each in done.takeovers} == set(range(1, done.lives + 1)) and len(done.loads) == done.lives
+    first = [each.loss for each in done.takeovers if each.life == 1]
+    assert first == [loss for loss in plan(1, ("kill", "drain")) if loss == "kill"]
+
+
+def test_a_life_whose_process_dies_is_a_failure(tmp_path):
+    def die(_directory, _stack, _seed):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    done = run_lives(die, tmp_path, kinds=lambda seed: ("kill",), takeovers=1, seconds=60, seed=7, at_once=2)
+    assert len(done.failures) >= BARREN_LIVES and all("ended with -9" in failure.error for failure in done.failures)
+
+
+def test_lives_end_with_the_run_and_close_what_they_began(tmp_path):
+    def begin_endless(directory, stack, seed: int) -> Life:
+        stack.callback((directory / "closed").touch)
+        (directory / "began").touch()
+        if seed == 2:
+            wait_until((tmp_path / "life-1" / "began").exists, "the other life begins")
+            raise Ends("of a life that is skipped")
+        signal.pause()
+
+    with pytest.raises(Ends):
+        run_lives(begin_endless, tmp_path, kinds=lambda seed: ("kill",), takeovers=90, seconds=60, seed=1, at_once=2)
+    assert (tmp_path / "life-1" / "closed").exists()
+
+
 @pytest.mark.skipif(NIGHTLY == 0, reason="H5MIRROR_TEST_TAKEOVERS is not set")
 @pytest.mark.limit(NIGHTLY_MAX_S + 600)
 def test_takeovers_by_the_hundred(tmp_path):
     """Reports all of them, then fails if a claim did not hold in one."""
     done = run_lives(begin_on_ceph if paths.TEST_ALL else begin_with_file, tmp_path, kinds=kinds_of, takeovers=NIGHTLY,
-                     seconds=NIGHTLY_MAX_S, seed=NIGHTLY_SEED)
-    print(f"{len(done.takeovers)} of {NIGHTLY} takeovers in {done.lives} lives and {done.seconds:.0f} s, "
-          f"{len(done.failures)} failures")
+                     seconds=NIGHTLY_MAX_S, seed=NIGHTLY_SEED, at_once=NIGHTLY_AT_ONCE)
+    print(f"{len(done.takeovers)} of {NIGHTLY} takeovers in {done.lives} lives, {NIGHTLY_AT_ONCE} at once, and "
+          f"{done.seconds:.0f} s, {len(done.failures)} failures; {WRITERS} writers of {FILES_EACH} files in each; "
+          f"processes that wanted one of {os.cpu_count()} cores: {quantile(done.loads, 0.5):.1f} (median)")
     where = "ceph" if paths.TEST_ALL else "file"
     figures = None
     if done.takeovers:
-        figures = report(done.takeovers, f"takeovers-nightly-{where}", seconds=done.seconds,
-               others=[asdict(each) for each in done.others], failures=[asdict(each) for each in done.failures])
+        figures = report(done.takeovers, f"takeovers-nightly-{where}", seconds=done.seconds, at_once=NIGHTLY_AT_ONCE,
+                         crowd=f"{WRITERS}x{FILES_EACH}", pause_s=PAUSE_S, cores=os.cpu_count(), loads=done.loads,
+                         others=[asdict(each) for each in done.others],
+                         failures=[asdict(each) for each in done.failures])
     describe_kinds(done.others)
     for failure in done.failures:
         print(f"FAILED at loss {failure.step} of life {failure.seed}; to repeat: "
               f"H5MIRROR_TEST_TAKEOVERS={max(len(failure.losses), 1)} "
-              f"H5MIRROR_TEST_TAKEOVERS_SEED={failure.seed} (losses: {' '.join(failure.losses)})\n{failure.error}")
+              f"H5MIRROR_TEST_TAKEOVERS_SEED={failure.seed} H5MIRROR_TEST_TAKEOVERS_CROWD={WRITERS}x{FILES_EACH} "
+              f"H5MIRROR_TEST_TAKEOVERS_PAUSE={PAUSE_S:g} (losses: {' '.join(failure.losses)})\n{failure.error}")
     assert not done.failures, f"{len(done.failures)} of {done.lives} lives failed"
+    assert figures is not None, "the time was over before a takeover"
     assert figures["p50_s"] < NIGHTLY_P50_MAX_S
 
 

@@ -1,8 +1,20 @@
-"""A rolling upgrade: three servers are drained, ended and started again, one after the other, under a writer."""
+"""A rolling upgrade: three servers are drained, ended and started again, one after the other, under a writer.
+
+With H5MIRROR_TEST_OLD_BUILD they begin as those of an older release, and become those of it again, under writers of both
+(tests/README.md).
+"""
+
+import json
 
 import pytest
 
-from harness.process import wait_until
+from harness import paths
+from harness.cluster import Cluster
+from harness.crowd import Crowd
+from harness.crowd_followers import Followers
+from harness.long_run import Closing
+from harness.losses import Losses
+from harness.process import run, wait_until
 
 import test_cluster_operations
 from test_cluster_operations import Trio
@@ -54,3 +66,54 @@ def test_a_rolling_upgrade_hurts_no_writer(trio):
     trio.cli("verify", "x/r.h5").ok()
     for server in trio.servers.values():
         assert "given up" not in server.log()
+
+
+def status_by(build, cluster) -> dict:
+    """What the tool of a release says of the cluster, asked at any server."""
+    site = cluster.tools
+    result = run([build / "bin" / "h5mirror", "--server", site.address, "cluster", "status", "--json"], site.logs,
+                 env=site.plain_env(), name="status")
+    assert result.code in (0, 9), result.describe()
+    return json.loads(result.out)
+
+
+def give_a_cell(cluster, victim: int) -> None:
+    """A server that has started takes none of others."""
+    if not cluster.owned_by(victim):
+        cell = cluster.cells[victim]
+        epoch = cluster.epoch(cell)
+        cluster.tools.cli("cluster", "move", cell, cluster.nodes[victim]).ok()
+        assert cluster.wait_for_owner(cell, epoch) == victim
+
+
+@pytest.mark.skipif(paths.OLD_BUILD is None, reason="H5MIRROR_TEST_OLD_BUILD is not set")
+@pytest.mark.limit(580)
+def test_from_an_older_release_and_back_under_load(tmp_path):
+    """One server after the other becomes one of this release, and then one of the older one again. Half of the writers
+    have the driver of each: all flushes are acked, no reader sees a mixed cut, and what was committed stays."""
+    builds = (paths.OLD_BUILD, paths.BUILD)
+    with Closing() as closing:
+        cluster = closing(Cluster(tmp_path))
+        for server in cluster.servers:
+            server.build = paths.OLD_BUILD
+        cluster.start()
+        crowd = Crowd(cluster, writers=4, files_each=2, builds=builds)
+        followers = Followers(crowd, 2)
+        losses = Losses(crowd, seed=1)
+        for build in (paths.BUILD, paths.OLD_BUILD):
+            for victim in range(len(cluster.servers)):
+                give_a_cell(cluster, victim)
+                losses.keep(cluster.owned_by(victim))
+                assert "given up" not in cluster.servers[victim].log()
+                cluster.servers[victim].build = build
+                losses.drain(victim)
+                crowd.await_reads(crowd.read_names())
+                followers.await_cuts()
+                for tool in builds:
+                    assert {each["id"] for each in status_by(tool, cluster)["servers"]} == set(cluster.nodes)
+        assert all("given up" not in server.log() for server in cluster.servers), cluster.logs()
+        crowd.finish()
+        followers.finish()
+        slowest = max(each.all_acked_s for each in losses.others)
+        print(f"{len(losses.others)} servers were drained and replaced: all files had acks within {slowest:.1f} s, slowest "
+              f"flush {crowd.slowest_s:.1f} s")

@@ -76,12 +76,17 @@ def test_root_in_use_is_code_5_and_named(site):
 
 
 def start_stuck_reader(site):
-    """A process that reads a big version and has stopped in the middle of it: a call that does not end by itself."""
-    site.py(f"""
-        with h5py.File("big.h5", "w") as f:
-            f["x"] = np.arange({BIG_MIB << 17}, dtype="u8")
-    """)
-    site.settle("big.h5")
+    """A process that reads a big version and has stopped in the middle of it: a call that does not end by itself.
+
+    The file was created anew since: a tool on the server's machine copies a version of the head's own creation without a
+    call.
+    """
+    for count in (BIG_MIB << 17, 1):
+        site.py(f"""
+            with h5py.File("big.h5", "w") as f:
+                f["x"] = np.arange({count}, dtype="u8")
+        """)
+        site.settle("big.h5")
     out = site.directory / "stuck"
     out.mkdir()
     reader = site.start([paths.BIN / "h5mirror", "--server", site.server.address, "export", "big.h5@1",
@@ -145,6 +150,56 @@ def test_a_reader_that_hangs_holds_up_a_stop_no_longer_than_stop_timeout(bare_si
     reader.kill()
     site.server.start()
     site.assert_mirrored("big.h5")
+
+
+@pytest.mark.site(options={"stop_timeout": "2s"})
+def test_a_tool_whose_call_the_stop_has_ended_names_the_server(bare_site):
+    """It asks again, and nobody listens there any more."""
+    site = bare_site
+    reader = start_stuck_reader(site)
+    site.server.stop()
+    reader.signal(signal.SIGCONT)
+    result = reader.wait(30)
+    assert result.code == 4, result.describe()
+    assert f"h5mirror: {site.server.address}: " in result.err and "CANCELLED" not in result.err, result.describe()
+
+
+def test_a_reader_that_asks_nothing_holds_up_no_stop(bare_site):
+    """It stands still, so it never hears of the end; gRPC would wait 20 s for it. A writer beside it has its last cut."""
+    site = bare_site
+    site.py("""
+        with h5py.File("r.h5", "w") as f:
+            f["x"] = np.arange(1000)
+    """)
+    reader = site.start(site.script("""
+        f = h5py.File("r.h5", "r")
+        f["x"][:]
+        print("open", flush=True)
+        time.sleep(600)
+    """), config=site.config(mode="reader", ack=None))
+    reader.wait_for_line("open")
+    writer = site.start(site.script("""
+        f = h5py.File("w.h5", "w")
+        d = f.create_dataset("d", (1000,), dtype="i8")
+        n = 0
+        while not os.path.exists("enough"):
+            n += 1
+            d[:] = n
+            f.flush()
+            print("cut", n, flush=True)
+        f.close()
+    """), config=site.config(ack="durable", timeout="60s", on_outage="wait=60s"))
+    writer.wait_for_line("cut 5")
+    reader.signal(signal.SIGSTOP)
+    site.server.stop(timeout=15)
+    acked = writer.out().count("cut ")
+    read = f"import h5py; print(h5py.File({str(site.head('w.h5'))!r})['d'][0])"
+    assert int(run([site.python, "-c", read], site.directory, env=site.plain_env()).ok().out) >= acked
+    site.server.start()
+    writer.wait_for_line(f"cut {acked + 3}")
+    site.local("enough").touch()
+    writer.wait().ok()
+    site.assert_mirrored("w.h5")
 
 
 def test_killed_in_mid_session_it_starts_again_with_all_that_was_durable(site):

@@ -11,13 +11,14 @@ import threading
 import time
 from pathlib import Path
 
-from . import hdf5
+from . import hdf5, paths
 from .ceph import Ceph
 from .process import wait_until
 from .server import Server, close_together
 from .site import Site
 
 _SERVES = re.compile(r'serves the cell "([^"]*)", epoch (\d+)')
+_OWNS = re.compile(r'owns the cell "([^"]*)", epoch (\d+)')
 
 
 class Front:
@@ -173,7 +174,12 @@ class Cluster:
 
     def epochs(self, index: int) -> dict[str, int]:
         """The cells that a server has taken in this life, with their epochs."""
-        return {cell: int(epoch) for cell, epoch in _SERVES.findall(self.servers[index].log())}
+        server = self.servers[index]
+        log = server.log()
+        found = _SERVES.findall(log)
+        if not found and server.runs != paths.BUILD:  # The first releases told of the claim alone.
+            found = _OWNS.findall(log)
+        return {cell: int(epoch) for cell, epoch in found}
 
     def owner(self, cell: str) -> int | None:
         """The index of the server that took a cell last; None: no server that was started has taken it."""

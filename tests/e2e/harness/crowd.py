@@ -34,21 +34,27 @@ class Lines:
 @dataclass
 class Takeover:
     """From the loss on: until each of its cells has a successor, until that has acked a file, until it has acked all of
-    them, and until another server has given it up (0: none has)."""
+    them, and until another server has given it up (0: none has). And where its logs are: the time of day in seconds since
+    1970 (0: not noted), the server, the life of a long run."""
     loss: str
     owned_s: float
     first_ack_s: float
     all_acked_s: float
     given_up_s: float = 0
+    at: float = 0
+    server: str = ""
+    life: int = 0
 
 
 class Crowd:
     """Each writer has `files_each` files of its own, spread over the cells, and a reader of its first `reads` files. The
-    first writer knows the common name of the servers, the others and the readers know the list of them."""
+    first writer knows the common name of the servers, the others and the readers know the list of them. Writers have the
+    drivers of `builds` in turn. Readers have this one's: those of the first releases end with an error where a server stops
+    in the middle of a call."""
 
     def __init__(self, cluster: Cluster, *, writers: int, files_each: int, pause_s: float = 0.05, reads: int = 1,
-                 timeout_s: int = TIMEOUT_S):
-        self.cluster, self._timeout_s = cluster, timeout_s
+                 timeout_s: int = TIMEOUT_S, builds: tuple[Path, ...] = (paths.BUILD,)):
+        self.cluster, self._timeout_s, self._builds = cluster, timeout_s, builds
         self.acked: dict[str, tuple[int, float]] = {}  # by file: the last flush that was acked, and when
         self.seen: dict[str, int] = {}
         self.away = 0  # opens for which no server answered, or not the owner
@@ -60,24 +66,26 @@ class Crowd:
         self.names = names
         self.readers: list[Lines] = []
         self._list = "|".join(cluster.addresses)
-        self.writers = [self._start_writer(names[i::writers], pause_s, self._list if i else cluster.front.address)
+        self.writers = [self._start_writer(names[i::writers], pause_s, self._list if i else cluster.front.address, i)
                         for i in range(writers)]
         wait_until(self._all_have_acks, "a writer has no ack", 120)
         self.readers = [self._start_reader(names[i::writers][:reads]) for i in range(writers)]
 
-    def _start_writer(self, names: list[str], pause_s: float, servers: str) -> Lines:
+    def _start_writer(self, names: list[str], pause_s: float, servers: str, turn: int) -> Lines:
         # Without on_outage a flush goes on at once where the server is known to be away.
         config = self.cluster.site.config(server=servers, ack="durable", timeout=f"{self._timeout_s}s",
                                           on_outage=f"wait={self._timeout_s}s", log=self.log)
-        return self._start("cluster_writer.py", pause_s, *names, config=config)
+        build = self._builds[turn % len(self._builds)]
+        return self._start("cluster_writer.py", pause_s, *names, config=config, build=build)
 
     def _start_reader(self, names: list[str]) -> Lines:
         config = self.cluster.site.config(server=self._list, mode="reader", ack=None, timeout="2s", linger=None)
-        return self._start("cluster_reader.py", *names, config=config)
+        return self._start("cluster_reader.py", *names, config=config, build=paths.BUILD)
 
-    def _start(self, program: str, *arguments, config: str) -> Lines:
+    def _start(self, program: str, *arguments, config: str, build: Path) -> Lines:
         site = self.cluster.site
-        return Lines(site.start([site.python, paths.PROGRAMS / program, *arguments], config=config))
+        env = {**site.env(config), "HDF5_PLUGIN_PATH": str(build / "lib")}
+        return Lines(site.start([site.python, paths.PROGRAMS / program, *arguments], env=env))
 
     def _all_have_acks(self) -> bool:
         self.look()

@@ -28,7 +28,10 @@ class Losses:
         lost_at = time.monotonic()
         cluster.front.mark(victim, down=True)
         getattr(self, loss)(victim)
-        self.done.append(self.crowd.await_takeover(cells, lost_at, loss, epochs))
+        at = time.time()
+        takeover = self.crowd.await_takeover(cells, lost_at, loss, epochs)
+        takeover.at, takeover.server = at, cluster.nodes[victim]
+        self.done.append(takeover)
         if loss in ("stop", "cut"):
             self.wake(victim, cells, loss)
         elif loss == "power":

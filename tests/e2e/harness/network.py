@@ -60,6 +60,11 @@ class MachinesAround:
         self._net, self._nowhere = f"{net}.0/24", f"h5mn{tag}"
         self.prefixes = [("ip", "netns", "exec", name) for name in self._names]
 
+    def is_free(self) -> bool:
+        """Whether this machine has no address in that net: others run such tests too."""
+        return subprocess.run(["ip", "-o", "-4", "addr", "show", "to", self._net], capture_output=True,
+                              timeout=20).stdout.strip() == b""
+
     def set_up(self) -> None:
         _ip("addr", "add", f"{self.here}/32", "dev", "lo")
         # Without its cable a machine has no route. Packets to it would follow the default one, and may find an answer.
@@ -105,4 +110,7 @@ def two_machines():
 
 
 def machines_around(count: int):
-    return _set_up(MachinesAround(os.urandom(2).hex(), count))
+    machines = MachinesAround(os.urandom(2).hex(), count)
+    while os.geteuid() == 0 and not machines.is_free():
+        machines = MachinesAround(os.urandom(2).hex(), count)
+    return _set_up(machines)

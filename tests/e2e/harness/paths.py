@@ -15,6 +15,9 @@ LIB = BUILD / "lib"
 TEST_BIN = BUILD / "test_bin"
 PROGRAMS = Path(__file__).resolve().parents[1] / "programs"
 
+# Of an older release, with bin/ and lib/; None: tests of both are skipped.
+OLD_BUILD = Path(os.environ["H5MIRROR_TEST_OLD_BUILD"]) if os.environ.get("H5MIRROR_TEST_OLD_BUILD") else None
+
 # True where the long tests run too.
 TEST_ALL = os.environ.get("H5MIRROR_TEST_ALL", "") not in ("", "0")
 

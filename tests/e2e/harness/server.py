@@ -33,6 +33,7 @@ class Server:
         self.options = dict(options or {})
         self.listen, self.prefix, self.arguments = listen, prefix, arguments
         self.env = env or {}
+        self.build = self.runs = paths.BUILD  # of the next process, and of this one
         self.tables = tables  # what follows the options in the configuration file
         self.process: Process | None = None
         self.starts = 0
@@ -57,11 +58,12 @@ class Server:
     def launch(self) -> Process:
         """Starts the process and does not wait for it: for servers that should refuse to start."""
         self.starts += 1
+        self.runs = self.build
         config = self.directory / "h5mirrord.toml"
         config.write_text("".join(f"{key} = {_toml(value)}\n" for key, value in self.options.items())
                           + self.tables)
         self.port_file = self.directory / f"port-{self.starts}"
-        command = [*self.prefix, paths.BIN / "h5mirrord", "--root", self.root, "--listen", self.listen,
+        command = [*self.prefix, self.build / "bin" / "h5mirrord", "--root", self.root, "--listen", self.listen,
                    "--config", config, "--port-file", self.port_file, *self.arguments]
         env = {**os.environ, "HOME": str(self.directory), **self.env}
         for name in ("HDF5_DRIVER", "HDF5_DRIVER_CONFIG", "HDF5_PLUGIN_PATH", "NOTIFY_SOCKET"):
