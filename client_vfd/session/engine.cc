@@ -119,6 +119,11 @@ absl::Status Engine::CheckUsable() const {
       "this process was forked while its parent used gRPC, which cannot follow");
 }
 
+void Engine::LetGo(std::shared_ptr<grpc::Channel>& channel) const {
+  if (HasLostDescriptors()) (void)new std::shared_ptr<grpc::Channel>(std::move(channel));
+  channel.reset();
+}
+
 std::shared_ptr<Session> Engine::Predecessor(const Session& session) {
   absl::MutexLock lock(&mutex_);
   for (auto other = sessions_.rbegin(); other != sessions_.rend(); ++other) {

@@ -32,6 +32,7 @@
 #include "client_vfd/session/queue_user.h"
 #include "client_vfd/session/session_host.h"
 #include "grpcpp/alarm.h"
+#include "grpcpp/channel.h"
 #include "grpcpp/completion_queue.h"
 #include "rpc/client_options.h"
 
@@ -101,6 +102,8 @@ class Engine final : public SessionHost {
   // either: they would close theirs once more.
   bool HasLostDescriptors() const { return !mark_.is_there(); }
   const DescriptorMark& mark() const { return mark_; }
+  // Unsets `channel`. One whose descriptors are lost is kept for ever. Any thread, under any lock.
+  void LetGo(std::shared_ptr<grpc::Channel>& channel) const;
 
  private:
   struct PerServer {

@@ -55,13 +55,6 @@ absl::Duration AnswerTimeout(uint64_t bytes, absl::Duration took, absl::Duration
 
 absl::Status Late() { return absl::DeadlineExceededError("no answer"); }
 
-void LetGo(std::shared_ptr<grpc::Channel>& channel) {
-  if (Engine::Get().HasLostDescriptors()) {
-    (void)new std::shared_ptr<grpc::Channel>(std::move(channel));  // Kept for ever.
-  }
-  channel.reset();
-}
-
 }  // namespace
 
 // One call and the queue that it is driven on. After the destructor no operation is in flight.
@@ -256,7 +249,8 @@ void ReaderCalls::End(const Route& route, const absl::Status& status) {
   const bool away = IsAway(status);
   // One that is slow still gets the connection, and all of its time, where it is needed.
   if (away && route.is_trial && absl::IsDeadlineExceeded(status)) return;
-  if (away) LetGo(peer.channel);  // The next call connects afresh, without gRPC's back-off.
+  if (away)
+    Engine::Get().LetGo(peer.channel);  // The next call connects afresh, without gRPC's back-off.
   if (away && route.is_trial) return;
   peer.suspect_until = away ? absl::Now() + Engine::kSuspectFor : absl::InfinitePast();
 }
@@ -581,14 +575,9 @@ bool ReaderCalls::PrepareFork() {
   bool used = false;
   for (auto& [key, peer] : peers_) {
     used = used || peer.channel != nullptr;
-    LetGo(peer.channel);
+    Engine::Get().LetGo(peer.channel);
   }
   return used;
-}
-
-void ReaderCalls::ParentAfterFork() {
-  forks_ = false;
-  mutex_.Unlock();
 }
 
 void ReaderCalls::ChildAfterFork() {
@@ -601,7 +590,7 @@ void ReaderCalls::ChildAfterFork() {
 void ReaderCalls::Drain() {
   absl::MutexLock lock(&mutex_);
   if (!cache_.expired() || calls_ != 0) return;
-  for (auto& [key, peer] : peers_) LetGo(peer.channel);
+  for (auto& [key, peer] : peers_) Engine::Get().LetGo(peer.channel);
   peers_.clear();
 }
 

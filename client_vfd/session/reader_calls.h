@@ -109,7 +109,10 @@ class ReaderCalls {
   // channels; parent and child connect again at their next call. The mutex is held from
   // PrepareFork() to one of the others. True: gRPC was in use here.
   bool PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
-  void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
+  void ParentAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    forks_ = false;
+    mutex_.Unlock();
+  }
   void ChildAfterFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
   // Lets go of the channels if no reader is open.

@@ -127,7 +127,8 @@ absl::Status StoreImpl::Close(absl::Duration deadline) {
     if (closed_) return absl::OkStatus();
     closed_ = true;
   }
-  // Held to the end: with Stop() a file may go that only the background holds, and its cuts with it.
+  // Held to the end: with Stop() a file may go that only the background holds, and its cuts with
+  // it.
   std::vector<std::shared_ptr<FileImpl>> files = LiveFiles();
   for (const auto& file : files) file->Hurry();
   context_->background->WaitIdle(context_->env.Now(), deadline);
