@@ -3,6 +3,8 @@ archived once it is well again."""
 
 import contextlib
 
+import pytest
+
 from harness import paths
 from harness.process import wait_until
 from harness.s3 import S3, Trouble
