@@ -71,8 +71,8 @@ class SessionHost {
   virtual bool Suspect(const std::string& server) = 0;
   virtual void SetSuspect(const std::string& server, bool suspect) = 0;
 
-  // A session has left the server (by target), as another one of its cluster serves the file. For
-  // half a minute the other sessions with it ask earlier, too.
+  // A session has found the server (by target) silent, or has left it, as another one of its
+  // cluster serves the file. For half a minute the other sessions with it ask earlier, too.
   virtual bool IsDoubtful(const std::string& /*target*/) { return false; }
   virtual void SetDoubtful(const std::string& /*target*/) {}
 
