@@ -18,17 +18,9 @@ inline bool IsPassing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
-// A server that ends cancels the calls in hand: kCancelled that does not come from this process is
-// kUnavailable, and another server of the cluster has an answer.
-inline absl::Status AsLostServer(absl::Status status) {
-  if (!absl::IsCancelled(status)) return status;
-  return absl::UnavailableError(status.message());
-}
-
 // A stream that has begun ends so, and would begin anew, here or at another server.
 inline bool IsCutShort(const absl::Status& status) {
-  return IsAway(status) || IsPassing(status) || absl::IsUnavailable(status) ||
-         absl::IsCancelled(status);
+  return IsAway(status) || IsPassing(status) || absl::IsUnavailable(status);
 }
 
 }  // namespace h5mirror::vfd
