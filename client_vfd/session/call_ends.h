@@ -25,17 +25,9 @@ inline bool IsPassing(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
 }
 
-// A server that stops cancels its calls in flight. So a kCancelled that this process did not cause
-// becomes kUnavailable, and the caller tries another server of the cluster.
-inline absl::Status AsLostServer(absl::Status status) {
-  if (!absl::IsCancelled(status)) return status;
-  return absl::UnavailableError(status.message());
-}
-
 // True: a stream that had begun was cut short. It can begin anew, here or at another server.
 inline bool IsCutShort(const absl::Status& status) {
-  return IsAway(status) || IsPassing(status) || absl::IsUnavailable(status) ||
-         absl::IsCancelled(status);
+  return IsAway(status) || IsPassing(status) || absl::IsUnavailable(status);
 }
 
 }  // namespace h5mirror::vfd

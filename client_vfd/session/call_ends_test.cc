@@ -1,23 +1,15 @@
 #include "client_vfd/session/call_ends.h"
 
 #include "gtest/gtest.h"
+#include "rpc/status.h"
 
 namespace h5mirror::vfd {
 namespace {
 
-TEST(CallEndsTest, AServerThatCancelsACallIsLost) {
-  const absl::Status ended = AsLostServer(absl::CancelledError("node-a:7447: CANCELLED"));
-  EXPECT_EQ(ended, absl::UnavailableError("node-a:7447: CANCELLED"));
-  EXPECT_TRUE(IsAway(ended));
-  EXPECT_EQ(AsLostServer(absl::NotFoundError("none")), absl::NotFoundError("none"));
-  EXPECT_EQ(AsLostServer(absl::OkStatus()), absl::OkStatus());
-}
-
-// AsLostServer() is asked only behind it, where kUnavailable has the call made again.
 TEST(CallEndsTest, AStreamThatItsServerCancelsIsCutShort) {
   for (const absl::Status& ended :
-       {absl::CancelledError("CANCELLED"), absl::UnavailableError("Socket closed"),
-        absl::DeadlineExceededError("no answer"),
+       {rpc::FromServer(grpc::Status(grpc::StatusCode::CANCELLED, "CANCELLED")),
+        absl::UnavailableError("Socket closed"), absl::DeadlineExceededError("no answer"),
         rpc::ElsewhereError({"node-b:7447", "beam", 2})}) {
     EXPECT_TRUE(IsCutShort(ended)) << ended;
   }

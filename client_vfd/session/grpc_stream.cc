@@ -68,7 +68,10 @@ bool GrpcStream::Handle(int op, bool ok) {
       break;
   }
   const bool done = finished_ && under_way_ == 0;
-  if (done && owner_ != nullptr) std::exchange(owner_, nullptr)->OnEnded(rpc::FromGrpc(status_));
+  if (done && owner_ != nullptr) {
+    std::exchange(owner_, nullptr)
+        ->OnEnded(is_cancelled_ ? rpc::FromGrpc(status_) : rpc::FromServer(status_));
+  }
   return done;
 }
 
@@ -98,7 +101,7 @@ void GrpcStream::OnRead(bool ok) {
   const grpc::Status parsed =
       grpc::SerializationTraits<v1::MirrorFileResponse>::Deserialize(&incoming_, &response);
   incoming_.Clear();
-  if (!parsed.ok()) context_.TryCancel();
+  if (!parsed.ok()) Cancel();
   ReadNext();
   if (parsed.ok() && owner_ != nullptr) owner_->OnResponse(response);
 }

@@ -26,7 +26,10 @@ class GrpcStream final : public Stream, public QueueUser {
 
   void Write(const grpc::ByteBuffer& message, Last last) override;
   void HalfClose() override;
-  void Cancel() override { context_.TryCancel(); }
+  void Cancel() override {
+    is_cancelled_ = true;
+    context_.TryCancel();
+  }
   void Abandon() override { owner_ = nullptr; }
   std::string Peer() const override { return context_.peer(); }
 
@@ -51,6 +54,7 @@ class GrpcStream final : public Stream, public QueueUser {
   grpc::Status status_;
   Tag start_{this, kStart}, write_{this, kWrite}, read_{this, kRead}, finish_{this, kFinish};
   int under_way_ = 0;
+  bool is_cancelled_ = false;  // here, not by the server
   bool finishing_ = false;
   bool finished_ = false;
   bool half_closed_ = false;

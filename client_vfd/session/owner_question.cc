@@ -21,7 +21,7 @@ OwnerQuestion::OwnerQuestion(const rpc::ClientOptions& options,
 }
 
 bool OwnerQuestion::Handle(int /*op*/, bool /*ok*/) {
-  answered_({rpc::FromGrpc(status_), context_.peer(), response_.file().lease().token(),
+  answered_({rpc::FromServer(status_), context_.peer(), response_.file().lease().token(),
              response_.file().file_id()});
   return true;
 }

@@ -1,6 +1,7 @@
 #include "client_vfd/session/reader_calls.h"
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <utility>
 
@@ -33,9 +34,9 @@ namespace {
 
 // For a server that has just been waited for in vain.
 constexpr absl::Duration kSuspectTimeout = absl::Milliseconds(300);
-// Between two tries at a server that is there and refuses, as one that is being stopped.
+// Between two tries at a server that is there and refuses, as one that is being stopped: the first
+// pause, and the longest. Each is twice the one before.
 constexpr absl::Duration kPause = absl::Milliseconds(20);
-// The longest pause, where its caller is over a limit: each is twice the one before.
 constexpr absl::Duration kPauseMax = absl::Milliseconds(500);
 // For a message of digests of a file that the server reads from a slow disk.
 constexpr absl::Duration kDigestTimeout = absl::Seconds(5);
@@ -66,7 +67,7 @@ class ReaderCalls::Call {
     if (gives_way_in_ == nullptr) return;
     absl::MutexLock lock(&gives_way_in_->mutex_);
     gives_way_in_->waits_.insert(this);
-    if (gives_way_in_->forks_) context_.TryCancel();
+    if (gives_way_in_->forks_) Cancel();
   }
   ~Call() {
     if (gives_way_in_ != nullptr) {
@@ -89,7 +90,7 @@ class ReaderCalls::Call {
         grpc::CompletionQueue::GOT_EVENT) {
       return ok ? Event::kOk : Event::kNotOk;
     }
-    context_.TryCancel();  // Then the operation ends without the server.
+    Cancel();  // Then the operation ends without the server.
     queue_.Next(&tag, &ok);
     return Event::kLate;
   }
@@ -107,12 +108,22 @@ class ReaderCalls::Call {
       event = Wait(*deadline);
       if (event == Event::kOk) taken = take(answer);
     }
-    if (!taken.ok()) context_.TryCancel();
+    if (!taken.ok()) Cancel();
     grpc::Status status;
     stream.Finish(&status, tag());
     const bool finished = Wait(absl::Now() + timeout) != Event::kLate;
     if (!taken.ok()) return taken;
-    return event == Event::kLate || !finished ? Late() : rpc::FromGrpc(status);
+    return event == Event::kLate || !finished ? Late() : Ended(status);
+  }
+
+  // Thread-safe.
+  void Cancel() {
+    is_cancelled_ = true;
+    context_.TryCancel();
+  }
+  // Why the call ended. A server that ends cancels the calls in hand: it is a lost one then.
+  absl::Status Ended(const grpc::Status& status) const {
+    return is_cancelled_ ? rpc::FromGrpc(status) : rpc::FromServer(status);
   }
 
   // The messages of a part, and the half-close. `timeout` is for each. `read` fails where a frame
@@ -162,6 +173,7 @@ class ReaderCalls::Call {
   ReaderCalls* const gives_way_in_;
   grpc::ClientContext context_;
   grpc::CompletionQueue queue_;
+  std::atomic<bool> is_cancelled_ = false;
 };
 
 // `begin` starts the call: a method Async...() of the service's stub.
@@ -174,7 +186,7 @@ absl::Status ReaderCalls::AskOnce(const Route& route, Method begin, const Reques
   const auto reader = (stub.get()->*begin)(&call.context(), request, &call.queue());
   reader->Finish(response, &status, call.tag());
   if (call.Wait(deadline) == Call::Event::kLate) return Late();
-  return rpc::FromGrpc(status);
+  return call.Ended(status);
 }
 
 // `request` is moved on past what came, so that it can be repeated unless it came whole.
@@ -187,7 +199,7 @@ absl::Status ReaderCalls::ReadOnce(const Route& route, absl::Duration timeout, M
   const auto stub = Service::NewStub(route.channel);
   absl::Status sunk;
   Call call(route);
-  if (canceller != nullptr) canceller->Attach([&call] { call.context().TryCancel(); });
+  if (canceller != nullptr) canceller->Attach([&call] { call.Cancel(); });
   const absl::Cleanup detach = [canceller] {
     if (canceller != nullptr) canceller->Detach();
   };
@@ -283,12 +295,12 @@ absl::Status ReaderCalls::SendPartOnce(const Route& route, absl::Duration timeou
     event = call.ReadAnswer(*stream, now + AnswerTimeout(part.bytes, now - since, timeout), timeout,
                             &answer);
   }
-  if (!read.ok()) call.context().TryCancel();
+  if (!read.ok()) call.Cancel();
   stream->Finish(&status, call.tag());
   const bool is_late = call.Wait(absl::Now() + timeout) == Call::Event::kLate;
   H5M_RETURN_IF_ERROR(read);
   if (is_late || event == Call::Event::kLate) return Late();
-  H5M_RETURN_IF_ERROR(rpc::FromGrpc(status));
+  H5M_RETURN_IF_ERROR(call.Ended(status));
   if (answer.has_part_taken() && answer.part_taken().bytes() == part.bytes) {
     return absl::OkStatus();
   }
@@ -361,10 +373,7 @@ absl::Status ReaderCalls::RunAtServers(const Target& target, Attempt attempt) {
                 .has_others = walk.has_others(),
                 .turn = visited.insert(server.target).second ? Turn::kFirst : Turn::kLater};
     absl::Time late = now + timeout;
-    const uint64_t forks = ForksBegun();
-    absl::Status status = RunAt(std::move(visit), &late, attempt);
-    // This process cancels calls before a fork only.
-    if (walk.has_others() && ForksBegun() == forks) status = AsLostServer(std::move(status));
+    const absl::Status status = RunAt(std::move(visit), &late, attempt);
     deadline = std::max(deadline, late);
     walk.Extend(deadline);
     if (!target.is_trial || !IsAway(status)) {
@@ -434,15 +443,16 @@ absl::Status ReaderCalls::TryUntil(const Route& route, bool has_others, absl::Ti
                                    Attempt attempt) {
   absl::Status status = Try(route, deadline, attempt);
   absl::Duration pause = kPause;
-  while (IsPassing(status) && absl::Now() < *deadline) {
+  // A connection that broke is made anew at once. A server that stands and stops, or is over a
+  // limit, is asked ever more rarely.
+  for (bool is_first = true; IsPassing(status) && absl::Now() < *deadline; is_first = false) {
     if (has_others && absl::IsUnavailable(status)) break;
-    if (absl::IsResourceExhausted(status)) {
+    if (!is_first || absl::IsResourceExhausted(status)) {
       absl::SleepFor(std::min(pause, *deadline - absl::Now()));
       pause = std::min(2 * pause, kPauseMax);
     }
     H5M_RETURN_IF_ERROR(rpc::WaitConnected(*route.channel, route.options, *deadline - absl::Now()));
     status = Try(route, deadline, attempt);
-    if (absl::IsUnavailable(status)) absl::SleepFor(kPause);
   }
   return rpc::NameServer(route.options, status);
 }
@@ -568,7 +578,7 @@ bool ReaderCalls::PrepareFork() {
   mutex_.Lock();
   forks_ = true;
   ++forks_begun_;
-  for (Call* wait : waits_) wait->context().TryCancel();
+  for (Call* wait : waits_) wait->Cancel();
   mutex_.AwaitWithTimeout(absl::Condition(
                               +[](int* calls) { return *calls == 0; }, &calls_),
                           Engine::kForkWait);

@@ -71,9 +71,9 @@ class SessionHost {
   virtual bool Suspect(const std::string& server) = 0;
   virtual void SetSuspect(const std::string& server, bool suspect) = 0;
 
-  // True for half a minute after a session left this server (a target), because another server of
-  // the cluster serves its file. Meanwhile the other sessions with the server ask the others
-  // earlier, too.
+  // True for half a minute after a session found this server (a target) silent, or left it because
+  // another server of the cluster serves the file. Meanwhile the other sessions with the server ask
+  // the others earlier, too.
   virtual bool IsDoubtful(const std::string& /*target*/) { return false; }
   virtual void SetDoubtful(const std::string& /*target*/) {}
 

@@ -59,7 +59,7 @@ OwnerSearch::Wait Session::WaitsFor() const {
   const bool is_owed = calls_waiting_ > 0 || tickets_.IsOwed() || life_.released();
   const bool takes_nothing = outbox_.has_stream() && !outbox_.is_writable();
   if (!link_.is_open() || (!is_owed && !takes_nothing)) return Wait::kNothing;
-  // Another session with this server was not answered, and found its file elsewhere.
+  // Another session with this server was not answered either.
   return host_.IsDoubtful(stream_target_) ? Wait::kDoubt : Wait::kAnswer;
 }
 
@@ -81,8 +81,13 @@ void Session::SearchServer(absl::Time now) {
 void Session::OnServerTold(uint64_t number, const ServerAnswer& answer) {
   absl::MutexLock lock(&mutex_);
   if (!search_.Take(number)) return;
-  if (WaitsFor() == OwnerSearch::Wait::kNothing) return lacking_.OnOtherwise();
+  const OwnerSearch::Wait wait = WaitsFor();
+  if (wait == OwnerSearch::Wait::kNothing) return lacking_.OnOtherwise();
+  const std::string silent = stream_target_;
   const Told told = WeighAnswer(answer);
+  // Sessions that begin to wait for it need not find its silence out again. kSame: it is slow.
+  const bool is_in_doubt = told != Told::kSame && told != Told::kRefused;
+  if (wait == OwnerSearch::Wait::kAnswer && is_in_doubt) host_.SetDoubtful(silent);
   search_.OnTold(told, host_.Now());
   if (told != Told::kOther) asked_route_.reset();  // The next one of the list is asked next.
 }

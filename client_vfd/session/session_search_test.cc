@@ -110,6 +110,27 @@ TEST_F(SessionSearchTest, AnOpenStreamMovesToTheServerThatHasTheFile) {
   EXPECT_EQ(host_.streams.front().owner, nullptr);
 }
 
+TEST_F(SessionSearchTest, OtherSessionsHearOfAServerThatIsSilentBeforeAnotherHasTheFile) {
+  Owe();
+  EXPECT_NE(AnswerNext(Answer(rpc::NobodyServesError("it is being taken over"))), "");
+  EXPECT_THAT(host_.doubtful, ElementsAre(kA));
+  EXPECT_THAT(Targets(), ElementsAre(kA)) << "the stream stays";
+}
+
+TEST_F(SessionSearchTest, AServerThatOnlyIsSlowIsInNoDoubt) {
+  Owe();
+  const ServerAnswer same = Answer(rpc::ElsewhereError({"node-a:7447", "beam", 2}));
+  EXPECT_NE(AnswerNext(same), "");
+  EXPECT_THAT(host_.doubtful, IsEmpty());
+}
+
+TEST_F(SessionSearchTest, AServerInDoubtIsNotWaitedForForLong) {
+  host_.SetDoubtful(kA);
+  Owe();
+  const std::string asked = AnswerNext(Has(kFakeFileId), absl::Seconds(1));
+  EXPECT_THAT(Targets(), ElementsAre(kA, asked));
+}
+
 TEST_F(SessionSearchTest, AStreamThatIsNotTakenMovesToo) {
   const std::string asked = AnswerNext(Has(kFakeFileId), absl::Seconds(1));
   EXPECT_THAT(Targets(), ElementsAre(kA, asked));

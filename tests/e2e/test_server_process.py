@@ -8,7 +8,7 @@ import pytest
 
 from harness import hdf5, paths
 from harness.mounts import private_mount
-from harness.process import run, wait_until
+from harness.process import memory_kb, run, wait_until
 from harness.server import Server
 
 BIG_MIB = 256
@@ -162,6 +162,33 @@ def test_a_tool_whose_call_the_stop_has_ended_names_the_server(bare_site):
     result = reader.wait(30)
     assert result.code == 4, result.describe()
     assert f"h5mirror: {site.server.address}: " in result.err and "CANCELLED" not in result.err, result.describe()
+
+
+@pytest.mark.site(options={"stop_timeout": "2s"})
+def test_a_reader_whose_call_the_stop_has_ended_reads_on_after_the_restart(bare_site):
+    """It stands still in the middle of a read, so the server can end the call only without a word of its own."""
+    site = bare_site
+    site.py(f"""
+        with h5py.File("big.h5", "w") as f:
+            f["x"] = np.arange({BIG_MIB << 17}, dtype="u8")
+    """)
+    site.settle("big.h5")
+    reader = site.start(site.script("""
+        with h5py.File("big.h5", "r") as f:
+            print("open", flush=True)
+            x = f["x"][:]
+            print("sum", int(x.sum()), flush=True)
+    """), config=site.config(mode="reader", ack=None, timeout="60s"))
+    reader.wait_for_line("open")
+    began_with = memory_kb(reader.pid, "VmRSS")
+    wait_until(lambda: memory_kb(reader.pid, "VmRSS") > began_with + (32 << 10), "it does not read", every=0.001)
+    reader.signal(signal.SIGSTOP)
+    site.server.stop()
+    site.server.start()
+    assert "sum" not in reader.out(), "it was done before the stop"
+    reader.signal(signal.SIGCONT)
+    count = BIG_MIB << 17
+    assert f"sum {count * (count - 1) // 2}" in reader.wait(120).ok().out
 
 
 def test_a_reader_that_asks_nothing_holds_up_no_stop(bare_site):

@@ -4,6 +4,13 @@
 #include <utility>
 
 namespace h5mirror::vfd {
+namespace {
+
+bool IsOfOpenStream(OwnerSearch::Wait wait) {
+  return wait == OwnerSearch::Wait::kAnswer || wait == OwnerSearch::Wait::kDoubt;
+}
+
+}  // namespace
 
 void OwnerSearch::Begin() {
   wait_ = Wait::kNothing;
@@ -17,7 +24,10 @@ void OwnerSearch::OnLeft() {
 }
 
 void OwnerSearch::Look(Wait wait, absl::Time now) {
-  if (std::exchange(wait_, wait) != wait) since_ = now;
+  const Wait before = std::exchange(wait_, wait);
+  // Doubt that comes or goes ends no silence.
+  const bool goes_on = IsOfOpenStream(before) && IsOfOpenStream(wait);
+  if (before != wait && !goes_on) since_ = now;
 }
 
 bool OwnerSearch::IsDue(absl::Time now) const {

@@ -24,7 +24,7 @@ class OwnerSearch {
     kNothing,
     kOpening,  // the server has not taken the stream yet
     kAnswer,   // it has, and owes an answer, or takes no more data
-    kDoubt,    // the same, and another session has left it for a successor
+    kDoubt,    // the same, and another session has found it silent
   };
   // The answer of one server.
   enum class Told {

@@ -40,6 +40,15 @@ TEST(OwnerSearchTest, AStreamThatIsNotTakenOrInDoubtIsLookedAfterSoon) {
   }
 }
 
+TEST(OwnerSearchTest, DoubtEndsNoSilence) {
+  OwnerSearch search = Waiting(Wait::kAnswer);
+  search.Look(Wait::kDoubt, kStart + absl::Seconds(2));
+  EXPECT_TRUE(search.IsDue(kStart + absl::Seconds(2))) << "at once, after 2 s of silence";
+  search.Look(Wait::kAnswer, kStart + absl::Seconds(3));
+  EXPECT_FALSE(search.IsDue(kSilent - kMoment));
+  EXPECT_TRUE(search.IsDue(kSilent));
+}
+
 TEST(OwnerSearchTest, AnAnswerBeginsTheSilenceAnew) {
   OwnerSearch search = Waiting(Wait::kAnswer);
   search.OnAnswer(kStart + absl::Seconds(3));

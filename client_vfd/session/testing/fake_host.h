@@ -7,6 +7,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -140,6 +141,8 @@ class FakeHost final : public SessionHost {
   }
   bool Suspect(const std::string& /*server*/) override { return false; }
   void SetSuspect(const std::string& /*server*/, bool /*suspect*/) override {}
+  bool IsDoubtful(const std::string& target) override { return doubtful.contains(target); }
+  void SetDoubtful(const std::string& target) override { doubtful.insert(target); }
   Stream* StartStream(const rpc::ClientOptions& options, StreamOwner* owner) override {
     return &streams.emplace_back(options.target, owner);
   }
@@ -158,6 +161,7 @@ class FakeHost final : public SessionHost {
   std::deque<FakeStream> streams;
   std::deque<Question> questions;
   std::vector<std::string> dropped;
+  std::set<std::string> doubtful;
   std::string newest_token;  // empty: that of the options
 
  private:
