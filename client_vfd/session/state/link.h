@@ -8,8 +8,8 @@
 //     |                |                               |
 //     +---- End, Lose, Leave --------------------------+
 //
-// Retries are at least kRetryEvery apart, except after Hurry(). Where no server was ever there, those
-// of the timer are up to kRestMax apart (Rest).
+// Retries are at least kRetryEvery apart, except after Hurry(). Where no server was ever there,
+// those of the timer are up to kRestMax apart (Rest).
 #ifndef H5MIRROR_CLIENT_VFD_SESSION_STATE_LINK_H_
 #define H5MIRROR_CLIENT_VFD_SESSION_STATE_LINK_H_
 
