@@ -177,6 +177,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--sets", type=lambda text: text.split(","), default=[], metavar="NAME,...",
                         help="part 3: only these sets of files that processes read: " + ", ".join(follow_crowd.NAMES))
     parser.add_argument("--processes", type=numbers, help="part 3: how many read such a set, comma-separated; 1,2,4,8,16")
+    parser.add_argument("--disk-mib", type=int,
+                        help="part 3: what the disk of the sets named crowd_disk brings in a second; 200")
     parser.add_argument("--touch-mib", type=int, default=0,
                         help="part 3: memory that is taken and given back before processes read such a set, so that a "
                              "virtual machine has it; %(default)s")
@@ -206,6 +208,7 @@ def options_of(args: argparse.Namespace) -> Options:
     options.set_processes = args.processes or options.set_processes
     options.block_kib = args.block_kib or options.block_kib
     options.sets = args.sets
+    options.disk_mib = args.disk_mib or options.disk_mib
     options.touch_mib = args.touch_mib
     options.subscribers = args.subscribers or options.subscribers
     return options
