@@ -390,11 +390,13 @@ TEST_F(HttpTest, AClientMayRestAsLongAsAConnectionMay) {
   EXPECT_GT(looked_at, 0);
 }
 
-TEST_F(HttpTest, AQueryOfTooManyArgumentsIsCut) {
+TEST_F(HttpTest, AQueryOfTooManyArgumentsIsRefusedAndCut) {
   Start();
   std::string query = "/v1/files?a=b";
   for (int i = 0; i < 500; ++i) query += "&a=b";
-  EXPECT_EQ(Get(query).status, 0);
+  const auto refused = Get(query);
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("a query has at most 100 arguments"));
   EXPECT_EQ(Get("/v1/files?page_size=1").status, 200);
 }
 
