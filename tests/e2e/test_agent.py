@@ -196,6 +196,28 @@ def test_an_open_and_its_map_cost_no_call_of_grpc(bare_site):
     agent.stop()
 
 
+def answer_nonsense(listener):
+    """To each question, once it is there, until `listener` is shut down: an end before it would be no answer."""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection:
+            connection.recv(4096)
+            connection.sendall(b"nonsense" * 10)
+
+
+def open_until_asked(listener, again):
+    """The first question's connection. A reader that waited in vain just before asks nobody for 10 s."""
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        again()
+        with contextlib.suppress(BlockingIOError):
+            return listener.accept()[0]
+    raise AssertionError("the reader never asked again")
+
+
 def test_readers_do_without_the_map(bare_site):
     live = Live(bare_site)
     agent = Agent(bare_site).start()
@@ -208,21 +230,29 @@ def test_readers_do_without_the_map(bare_site):
         rude.bind(str(maps))
         rude.listen()
         live.step()
-        answering = threading.Thread(target=lambda: rude.accept()[0].sendall(b"nonsense" * 10))
+        answering = threading.Thread(target=answer_nonsense, args=(rude,))
         answering.start()
         assert reader.ask("again") == "1" and not mapped(reader)
+        rude.shutdown(socket.SHUT_RDWR)
         answering.join()
     with socket.socket(socket.AF_UNIX) as mute:  # One that listens and never answers: it is let alone for a while.
         maps.unlink()
         mute.bind(str(maps))
         mute.listen()
-        for n in (2, 3):
+        mute.setblocking(False)
+        steps = iter(range(2, 10_000))
+
+        def again():
+            n = next(steps)
             live.step()
             assert reader.ask("again") == str(n) and not mapped(reader)
-        asked = mute.accept()[0]
-        mute.setblocking(False)
-        with pytest.raises(BlockingIOError):
-            mute.accept()
+
+        asked = open_until_asked(mute, again)
+        begin = time.monotonic()
+        again()
+        if time.monotonic() - begin < 5:  # The reader waits for 1 s, and asks nothing for 10 s from its question on.
+            with pytest.raises(BlockingIOError):
+                mute.accept()
         asked.close()
     assert agent.stop()[0] == 1
 
