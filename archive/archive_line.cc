@@ -9,7 +9,7 @@
 namespace h5mirror::archive {
 namespace {
 
-// No part has such a name, and all come behind it.
+// No part has this name, and it sorts before the names of all parts.
 constexpr char kWholeCluster[] = "*";
 
 }  // namespace
@@ -80,7 +80,7 @@ void ArchiveLine::NoteCluster(const absl::Status& checked, ClusterMark::Verdict 
   if (verdict == Verdict::kUnknown || verdict == Verdict::kNoMemory) return;
   if (!checked.ok()) return SetFault(kWholeCluster, checked);
   ClearFault(kWholeCluster);
-  // What lacks is looked for with each call, until a part brings it back.
+  // While the cluster's object is missing, each call looks for it, until a part brings it back.
   if (verdict != Verdict::kOwn) return;
   const absl::MutexLock lock(&mutex_);
   cluster_checked_ = SteadyNow();

@@ -1,5 +1,5 @@
-// What the parts of a server's archive share: how calls go, their pace, and their end. A server of
-// one root has one part, one of a cluster a part for each of its cells.
+// The state that the parts of a server's archive share: how calls go, their pace, and their end. A
+// server of one root has one part. A server of a cluster has a part for each of its cells.
 #ifndef H5MIRROR_ARCHIVE_ARCHIVE_LINE_H_
 #define H5MIRROR_ARCHIVE_ARCHIVE_LINE_H_
 
@@ -23,7 +23,7 @@ namespace h5mirror::archive {
 // Thread-safe. Waits for no network.
 class ArchiveLine {
  public:
-  // `rate`: bytes a second of work in the background, of all parts together; 0: no limit.
+  // `rate`: bytes a second of all parts' background work together; 0: no limit.
   ArchiveLine(uint64_t rate, CallWatch::Limits limits)
       : pace_(rate, RetryClock::Steady()), watch_(limits, stopped_) {}
 
@@ -35,39 +35,39 @@ class ArchiveLine {
   // `flag` must live until Leave().
   void Join(std::atomic<bool>* flag) ABSL_LOCKS_EXCLUDED(mutex_);
   void Leave(std::atomic<bool>* flag) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The part of `flag`, and the id that its root keeps of it.
+  // The part that joined with `flag`, and the owner id of the part that its root keeps.
   struct OwnPart {
     std::string part;
     std::string id;
   };
   void NoteOwn(std::atomic<bool>* flag, OwnPart own) ABSL_LOCKS_EXCLUDED(mutex_);
   std::vector<OwnPart> OwnParts() ABSL_LOCKS_EXCLUDED(mutex_);
-  // For good: the server stops.
+  // Ends the calls of all parts for good: the server stops.
   void StopAll() ABSL_LOCKS_EXCLUDED(mutex_);
   bool is_stopped() const { return stopped_; }
-  // The calls of one part end, or go on if the server does not stop.
+  // True: the calls of one part end. False: they may go on, unless the server stops.
   void SetBrokenOff(std::atomic<bool>* flag, bool is_broken_off) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- Parts that are not their roots' ----
 
-  // The other parts are as well as before. `part`: "cells/lab".
+  // Notes a fault of one part; says nothing about the others. `part`: "cells/lab".
   void SetFault(const std::string& part, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mutex_);
   void ClearFault(const std::string& part) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // ---- Whose the archive of a cluster is ----
 
   void SetCluster(std::shared_ptr<ClusterMark> mark) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Null: it is no archive of a cluster.
+  // Null: this is not the archive of a cluster.
   std::shared_ptr<ClusterMark> cluster() ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether the last check that found the cluster's own object is `every` ago.
+  // Whether `every` has passed since a check last found the cluster's own object.
   bool MustCheckCluster(absl::Duration every) ABSL_LOCKS_EXCLUDED(mutex_);
-  // That it is not the cluster's is a fault of all parts.
+  // If the archive is not the cluster's, that is a fault of all parts.
   void NoteCluster(const absl::Status& checked, ClusterMark::Verdict verdict)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // Whether there is that fault: nothing is archived.
+  // Whether there is that fault. Then nothing is archived.
   bool IsRefused() ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // The watch's; where no calls fail, the first part with a fault.
+  // The standing by the watch. If no calls fail: the fault of the first part that has one.
   ArchiveStanding Standing() ABSL_LOCKS_EXCLUDED(mutex_);
   // Whether calls of all parts fail.
   bool IsAway() { return !watch_.Standing().error.empty(); }

@@ -1,5 +1,5 @@
-// Parts of one archive, as the cells of a cluster have them: each has an owner of its own, is
-// guarded, and is broken off alone.
+// Parts of one archive, as the cells of a cluster have them. Each part has an owner of its own, has
+// a guard, and is broken off alone.
 #include <stdlib.h>
 
 #include <filesystem>
@@ -40,7 +40,7 @@ class ArchivePartsTest : public testing::Test {
     EXPECT_TRUE(opened.ok()) << opened.status();
     return *std::move(opened);
   }
-  // As the server does that has the cell whose root keeps `kept`.
+  // Opens the part as a server does whose cell keeps `kept` with its root.
   std::unique_ptr<RootArchive> OpenPart(RootArchive& all, const std::string& part,
                                         std::string* kept) {
     auto opened = all.OpenPart({.url = "",
@@ -89,7 +89,7 @@ TEST_F(ArchivePartsTest, PartsDoNotSeeEachOther) {
   EXPECT_EQ(GetText(*two, "files/a").value_or(""), "two");
 }
 
-// The next server of the cell finds what the root keeps.
+// The next server of the cell finds the owner that the root keeps.
 TEST_F(ArchivePartsTest, AnotherServerGoesOnWithThePart) {
   ASSERT_TRUE(PutText(*Serve("cells/lab", &kept_["lab"]), "files/a", "text").ok());
   const auto other_server = OpenAll();
@@ -149,7 +149,7 @@ TEST_F(ArchivePartsTest, APartThatFailsLeavesTheOthersWell) {
   EXPECT_THAT(all_->Standing().error, IsEmpty());
 }
 
-// Else a takeover would depend on a file that has nothing to do with the root.
+// Else a takeover would depend on a file outside the root.
 TEST_F(ArchivePartsTest, APartIsOpenedWithoutTheFileOfCredentials) {
   const std::string keys = directory_ + "/keys";
   std::ofstream(keys) << "[default]\naws_access_key_id = A\naws_secret_access_key = S\n";
@@ -203,7 +203,7 @@ void SetCluster(RootArchive& all, const char* name, absl::StatusOr<ClusterMemory
                       }});
 }
 
-// `restore-root --take-over` has taken it away, and the parts that are there have nothing to put.
+// `restore-root --take-over` has removed the object, and the existing parts have nothing to put.
 TEST_F(ArchivePartsTest, APassBringsBackTheObjectOfTheCluster) {
   absl::StatusOr<ClusterMemory> memory = ClusterMemory();
   SetCluster(*all_, "the lab's", &memory);
@@ -222,7 +222,7 @@ TEST_F(ArchivePartsTest, APassBringsBackTheObjectOfTheCluster) {
   }
 }
 
-// Else reads of old versions would fail with the registry.
+// Else reads of old versions would fail whenever the registry fails.
 TEST_F(ArchivePartsTest, ARegistryThatFailsIsNoArchiveThatFails) {
   absl::StatusOr<ClusterMemory> memory = ClusterMemory();
   SetCluster(*all_, "the lab's", &memory);
@@ -234,14 +234,14 @@ TEST_F(ArchivePartsTest, ARegistryThatFailsIsNoArchiveThatFails) {
   EXPECT_FALSE(all_->IsAway());
 }
 
-// Their cells have other names, so that no part tells.
+// The cells of the two clusters have different names, so no part shows the conflict.
 TEST_F(ArchivePartsTest, AnotherClusterGetsNoPart) {
   absl::StatusOr<ClusterMemory> mine = ClusterMemory(), others = ClusterMemory();
   SetCluster(*all_, "the lab's", &mine);
   const auto one = Serve("cells/one", &kept_["one"]);
   ASSERT_TRUE(PutText(*one, "files/a", "text").ok());
   EXPECT_TRUE(mine->is_claimed);
-  // Of a release that did not know of it the other cluster has a part here already.
+  // The other cluster has a part here already, made by a release without that object.
   std::string kept;
   ASSERT_TRUE(PutText(*Serve("cells/two", &kept), "files/a", "text").ok());
 

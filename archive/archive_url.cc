@@ -23,7 +23,7 @@ absl::Status Refuse(std::string_view why) {
   return absl::InvalidArgumentError(StrCat(kForm, ": ", why));
 }
 
-// As S3 wants it: a name of hosts.
+// S3 wants the form of a host name.
 bool IsBucket(std::string_view name) {
   return name.size() >= 3 && name.size() <= 63 && std::all_of(name.begin(), name.end(), [](char c) {
            return absl::ascii_islower(static_cast<unsigned char>(c)) ||
@@ -85,7 +85,7 @@ absl::Status CheckS3(const S3Settings& s3) {
   }
   if (!IsRegion(s3.region)) return Refuse("a region has letters, digits, '-' and '_'");
   for (const std::string* file : {&s3.credentials_file, &s3.ca_file}) {
-    // The server's working directory is no place that a configuration can mean.
+    // A relative path would depend on the server's working directory.
     if (!file->empty() && !file->starts_with("/")) return Refuse(*file + " is no absolute path");
   }
   return CheckEndpoint(s3.endpoint);

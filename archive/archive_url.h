@@ -19,10 +19,10 @@ struct ArchiveUrl {
   S3Settings s3;
 };
 
-// kInvalidArgument says which form is wanted.
+// kInvalidArgument: the message says which form is wanted.
 absl::StatusOr<ArchiveUrl> ParseArchiveUrl(std::string_view text);
 
-// Opens what `text` names. Makes no call over the network.
+// Opens the archive that `text` names. Makes no call over the network.
 // Errors: as ParseArchiveUrl(), DirectoryStore::Open(), S3Store::Open().
 absl::StatusOr<std::unique_ptr<store::ObjectStore>> OpenArchive(Env& env, std::string_view text);
 

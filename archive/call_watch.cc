@@ -14,7 +14,7 @@ constexpr absl::Duration kPlaceLook = absl::Milliseconds(5);
 
 absl::Time Now() { return RetryClock::Steady().now(); }
 
-// Whether a call that ended so says that the archive is well.
+// Whether a call that ended with this status shows that the archive works.
 bool IsAnswer(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
@@ -38,7 +38,7 @@ void CallWatch::Succeed(Kind kind) {
   counts_.last_success = absl::Now();
   Of(kind) = {};
   Of(Kind::kReach) = {};
-  // Nobody may list or read for days.
+  // Days may pass without a list or a read.
   for (const Kind other : {Kind::kRead, Kind::kList}) {
     if (Of(other).is_absence) Of(other) = {};
   }
@@ -130,10 +130,10 @@ void CallWatch::End(Ticket call, bool is_reached, const absl::Status& status) {
   moved_ = now;
   if (ended.is_reader) --readers_;
   if (IsAnswer(status)) return Succeed(ended.kind);
-  // It was reached, if only to say no.
+  // The archive was reached, even if it refused.
   if (is_reached) Of(Kind::kReach) = {};
   Fail(is_reached ? ended.kind : Kind::kReach, status);
-  // What fails at once holds nobody up.
+  // A call that fails at once holds up no thread.
   if (IsAbsence(status) && now - ended.begun >= limits_.stall) BeSilent(now, status);
 }
 

@@ -1,4 +1,4 @@
-// Which calls of an archive fail, since when, and which may begin.
+// Tells which calls of an archive fail and since when, and which may begin.
 #include "archive/call_watch.h"
 
 #include <atomic>

@@ -17,7 +17,7 @@ constexpr std::string_view kHead = "h5mirror cluster 1\n";
 constexpr size_t kIdDigits = 32;
 constexpr size_t kNameBytesMax = 200;
 constexpr size_t kObjectBytesMax = kHead.size() + kIdDigits + 1 + 4 * kNameBytesMax + 1;
-// Servers of one cluster that start together change what it remembers under each other's hands.
+// Servers of one cluster that start together change the cluster's memory at the same time.
 constexpr int kTriesMax = 10;
 
 bool IsId(std::string_view id) {
@@ -66,12 +66,13 @@ absl::Status ClusterMark::TryCheck(store::ObjectStore& top, Asker asker, absl::D
     }
     if (was_here && asker == Asker::kServer) {
       H5M_ASSIGN_OR_RETURN(const auto parts, top.List(RootArchive::kParts, "", 1, timeout));
-      // A cell that finds its own part among them puts the object.
+      // A cell that finds its own part in the archive puts the object.
       *verdict = Verdict::kLacks;
       return parts.objects.empty() ? Lacks(top, memory.id) : absl::OkStatus();
     }
     if (!was_here) {
-      // Before the object is there: a crash leaves a claim, which the next call goes on with.
+      // The memory comes before the object: a crash leaves a claim, and the next call continues
+      // from it.
       const std::string id = memory.id.empty() ? HexOf(RandomBytes16()) : memory.id;
       H5M_RETURN_IF_ERROR(Remember(memory, {id, place, false}, waits, verdict));
       memory = {id, place, false};

@@ -1,6 +1,6 @@
-// Whose the archive of a cluster is: its object `cluster`, above the parts of the cells
-// (docs/reference/format.md, "The owner of an archive"). Each part has an owner of its own, so that
-// two clusters without a cell of the same name would not notice each other by those.
+// The owner of a cluster's archive: the object `cluster`, above the parts of the cells
+// (docs/reference/format.md, "The owner of an archive"). Each part also has an owner of its own.
+// But these would not reveal two clusters in one archive whose cells have different names.
 #ifndef H5MIRROR_ARCHIVE_CLUSTER_MARK_H_
 #define H5MIRROR_ARCHIVE_CLUSTER_MARK_H_
 
@@ -17,7 +17,7 @@
 
 namespace h5mirror::archive {
 
-// What a cluster remembers of its archive.
+// The cluster's memory of its archive.
 struct ClusterMemory {
   std::string id;           // 32 hex digits; empty: the cluster has had no archive
   std::string place;        // ObjectStore::Describe() of the archive
@@ -31,41 +31,42 @@ class ClusterMark {
   static constexpr std::string_view kObject = "cluster";
 
   struct Settings {
-    std::string cluster;       // for people, who may know two: the first 200 bytes count
-    std::string memory_place;  // where the cluster remembers it, for messages
-    // Errors of both: those of a registry. kAborted: it is not `before` any more.
+    std::string cluster;       // its name for people; the first 200 bytes count
+    std::string memory_place;  // the place of the memory, for messages
+    // Errors of both: those of a registry. kAborted: the memory is not `before` any more.
     std::function<absl::StatusOr<ClusterMemory>()> remembered;
     std::function<absl::Status(const ClusterMemory& before, const ClusterMemory& after)> remember;
   };
 
-  // What asks, and knows by itself that the archive is the one that it was.
+  // The asker, and how much it knows about the archive by itself.
   enum class Asker : uint8_t {
-    kServer,   // nobody has looked further
+    kServer,   // a server that has not looked at any part
     kNewPart,  // a cell that has had no archive
     kOwnPart,  // a cell that has found its own part there
   };
 
-  // What a check has found, whatever it says of that.
+  // The finding of a check, whatever status it returns.
   enum class Verdict : uint8_t {
     kUnknown,  // a call failed
     kOwn,      // it is this cluster's
-    kLacks,    // it lacks the object that was there
-    kOthers,   // it is another cluster's, or nobody knows whose
+    kLacks,    // the object was there, and is missing
+    kOthers,   // it is another cluster's, or of an unknown owner
     kNoMemory  // the registry failed, and not the archive
   };
 
-  // Told before each call of the registry, and after it: the archive is not waited for.
+  // Called before and after each call of the registry: in that time the check does not wait for the
+  // archive.
   using Waits = std::function<void(bool is_begin)>;
 
   explicit ClusterMark(Settings settings) : settings_(std::move(settings)) {}
 
-  // OK: `top`, the whole archive, is this cluster's. It becomes so where it is of none, and the
-  // cluster has had no archive in this place. Where the object lacks in the place that had it, a
-  // part that is there brings it back: a take-over took it away.
-  // Errors: kFailedPrecondition  it is another cluster's; or it lacks what was there, as a
-  //                              directory does on which nothing is mounted. The message names
-  //                              both and the way out.
-  //         those of ObjectStore, and of Settings; a kFailedPrecondition may be one of these, too.
+  // OK: `top`, the whole archive, is this cluster's. If it has no owner, and the cluster has had no
+  // archive in this place, this call makes it the cluster's. If the object is missing in a place
+  // that had it, a take-over has removed it: an existing part brings it back.
+  // Errors: kFailedPrecondition  it is another cluster's; or the object is missing, as in a
+  //                              directory on which nothing is mounted. The message names both, and
+  //                              the way out.
+  //         those of ObjectStore, and of Settings; these may be kFailedPrecondition, too.
   // `waits`, which may be null, and `verdict` are used within the call.
   absl::Status Check(store::ObjectStore& top, Asker asker, absl::Duration timeout,
                      const Waits& waits, Verdict* verdict);
@@ -74,7 +75,7 @@ class ClusterMark {
   struct Found {
     std::string id;
     std::string cluster;  // may be empty
-    absl::Status odd;     // the object is none of this version
+    absl::Status odd;     // this version does not know the object's form
   };
 
   absl::Status TryCheck(store::ObjectStore& top, Asker asker, absl::Duration timeout,

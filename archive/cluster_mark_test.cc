@@ -75,7 +75,7 @@ TEST_F(ClusterMarkTest, TheFirstOneHasTheArchive) {
   EXPECT_THAT(other_.memory.id, IsEmpty());
 }
 
-// Of a release that made none.
+// An archive of a release that made no such object.
 TEST_F(ClusterMarkTest, AnArchiveThatIsThereGetsIt) {
   ASSERT_TRUE(PutText(top_, "cells/lab/root", "owner").ok());
   EXPECT_TRUE(Check(lab_).ok());
@@ -111,7 +111,7 @@ TEST_F(ClusterMarkTest, AnArchiveThatWasMovedIsKnownAgain) {
   lab_.memory.place = "mem://before";
   EXPECT_TRUE(Check(lab_, Asker::kNewPart).ok());
   EXPECT_EQ(lab_.memory.place, "mem://archive");
-  // A place that it has never had may be empty.
+  // A place where the cluster never had an archive may be empty.
   lab_.memory.place = "mem://before";
   const std::string id = lab_.memory.id;
   top_.Lose("cluster");
@@ -161,7 +161,7 @@ TEST_F(ClusterMarkTest, WhatIsNoneIsSaid) {
   }
 }
 
-// An archive that does not answer, or that refuses for a reason of its own, is nobody's yet.
+// An archive that does not answer, or that refuses for another reason, has no known owner yet.
 TEST_F(ClusterMarkTest, AnErrorOfACallSaysNothingOfTheOwner) {
   ASSERT_TRUE(Check(lab_).ok());
   EXPECT_EQ(verdict_, ClusterMark::Verdict::kOwn);
@@ -184,7 +184,7 @@ TEST_F(ClusterMarkTest, TheMemoryIsWaitedForApart) {
   EXPECT_THAT(waits, ElementsAre(true, false));
 }
 
-// Else the part that would bring the object back would not look.
+// Else the part that could bring the object back would not look for it.
 TEST(ArchiveLineTest, OnlyTheOwnObjectIsRememberedForAWhile) {
   ArchiveLine line(0, {});
   const auto is_looked_for = [&] { return line.MustCheckCluster(absl::Hours(1)); };

@@ -22,7 +22,7 @@ std::string Join(std::string_view directory, std::string_view name) {
   return StrCat(directory, directory.empty() || name.empty() ? "" : "/", name);
 }
 
-// Others look at any moment for whose the archive is, and must not miss it.
+// Other servers may look for the owner at any moment, and must always find the name.
 bool KeepsName(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return name == RootArchive::kOwnerObject || name == ClusterMark::kObject;
@@ -45,7 +45,7 @@ absl::Status Copy(store::ObjectSource& source, EnvFile& to) {
 
 }  // namespace
 
-// A part of a list that is being made. Names are in byte order.
+// One part of a list, while it is made. Names are in byte order.
 struct DirectoryStore::Listing {
   std::string prefix;
   std::string after;  // the last name of the part before
@@ -79,7 +79,7 @@ absl::Status DirectoryStore::In(const absl::Status& status, std::string_view cal
   const std::string text =
       StrCat(call, " ", name, " in ", description_, ": ", ToStd(status.message()));
   switch (status.code()) {
-    case absl::StatusCode::kInternal:         // of a sync, or of a disk that is ill
+    case absl::StatusCode::kInternal:         // from a sync, or from a failing disk
     case absl::StatusCode::kInvalidArgument:  // a symlink in the way
       return absl::FailedPreconditionError(text);
     default:
@@ -101,11 +101,11 @@ absl::Status DirectoryStore::PutFile(const std::string& path, store::ObjectSourc
     return absl::AlreadyExistsError("there is one already");
   }
   const std::string fresh = StrCat(path, kNew);
-  // Not what an earlier call left: after a failed sync its pages may count as written.
+  // Removes the file that an earlier call left: after a failed sync its pages may count as written.
   H5M_RETURN_IF_ERROR(IgnoreNotFound(tree_->Remove(fresh)));
   {
     auto file = tree_->Open(fresh, OpenKind::kCreateFresh, 0600);
-    if (absl::IsNotFound(file.status())) {  // Somebody has removed a directory.
+    if (absl::IsNotFound(file.status())) {  // A user has removed a directory.
       ForgetDirectories();
       H5M_RETURN_IF_ERROR(MakeDirectories(path));
       file = tree_->Open(fresh, OpenKind::kCreateFresh, 0600);
@@ -118,7 +118,7 @@ absl::Status DirectoryStore::PutFile(const std::string& path, store::ObjectSourc
   return tree_->SyncDirectory(ParentOf(path));
 }
 
-// Its name may never have been synced, or in vain: it gets the name anew.
+// A sync of its name may have failed or never happened: so the object gets its name anew.
 absl::Status DirectoryStore::Settle(const std::string& path, bool keeps_name) {
   {
     H5M_ASSIGN_OR_RETURN(const auto file, tree_->Open(path, OpenKind::kWrite, 0));
@@ -132,7 +132,7 @@ absl::Status DirectoryStore::Settle(const std::string& path, bool keeps_name) {
 }
 
 absl::Status DirectoryStore::MakeDirectories(const std::string& path) {
-  // From the top on.
+  // From the top down.
   for (size_t at = path.find('/'); at != std::string::npos; at = path.find('/', at + 1)) {
     H5M_RETURN_IF_ERROR(MakeDirectory(path.substr(0, at)));
   }
@@ -151,7 +151,7 @@ absl::Status DirectoryStore::MakeDirectory(const std::string& path) {
   }
   const absl::Status made = tree_->MakeDirectory(path, 0700);
   if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
-  // Also where it was there: an earlier process may have ended before its sync.
+  // Even if the directory existed: an earlier process may have ended before its sync.
   H5M_RETURN_IF_ERROR(tree_->SyncDirectory(ParentOf(path)));
   const absl::MutexLock lock(&mutex_);
   known_.insert(path);
@@ -184,7 +184,7 @@ absl::Status DirectoryStore::Delete(std::string_view name, absl::Duration /*time
   const auto remove = [&]() -> absl::Status {
     H5M_RETURN_IF_ERROR(IgnoreNotFound(tree_->Remove(StrCat(path, kNew))));
     H5M_RETURN_IF_ERROR(IgnoreNotFound(tree_->Remove(path)));
-    // A power loss must not bring it back once nobody knows of it.
+    // After the delete no row names the object, so a power loss must not bring it back.
     return IgnoreNotFound(tree_->SyncDirectory(ParentOf(path)));
   };
   return In(remove(), "delete", name);

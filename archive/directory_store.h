@@ -1,4 +1,4 @@
-// An archive that is a directory: of another disk, or a mounted file system.
+// An archive that is a directory, on another disk or a mounted file system.
 #ifndef H5MIRROR_ARCHIVE_DIRECTORY_STORE_H_
 #define H5MIRROR_ARCHIVE_DIRECTORY_STORE_H_
 
@@ -17,17 +17,17 @@
 
 namespace h5mirror::archive {
 
-// An object is a file. It is written beside its place, NAME.new, synced and renamed; then its
-// directory is synced. A NAME.new that a crash left is no object. Files are 0600, directories 0700.
+// An object is a file. A put writes NAME.new beside its place, syncs it and renames it; then it
+// syncs the directory. A NAME.new that a crash left is not an object. Files are 0600, directories
+// 0700.
 //
-// A file system answers or hangs: no timeout is kept.
+// Timeouts have no effect: a call of a file system answers or hangs.
 class DirectoryStore final : public store::ObjectStore {
  public:
   // kNotFound: `root` does not exist; those of Env::OpenTree().
   static absl::StatusOr<std::unique_ptr<DirectoryStore>> Open(Env& env,
                                                               const std::filesystem::path& root);
-  // The objects lie below `directory` of `tree`, which is made with the first of them; "": the
-  // root.
+  // The objects are below `directory` of `tree`. The first put makes the directory. "": the root.
   DirectoryStore(std::unique_ptr<EnvTree> tree, std::string directory, std::string description)
       : tree_(std::move(tree)),
         directory_(std::move(directory)),
@@ -47,13 +47,13 @@ class DirectoryStore final : public store::ObjectStore {
   struct Listing;
 
   std::string PathOf(std::string_view name) const;
-  // `status` with the call and the object before it; a code that means something else to callers
-  // becomes kFailedPrecondition.
+  // `status`, with the call and the object at the front of its message. A code that has another
+  // meaning for callers becomes kFailedPrecondition.
   absl::Status In(const absl::Status& status, std::string_view call, std::string_view name) const;
   absl::Status PutFile(const std::string& path, store::ObjectSource& source);
-  // Makes an object durable that is there, whatever stopped the call that put it.
+  // Makes an existing object durable, wherever the call that put it has stopped.
   absl::Status Settle(const std::string& path, bool keeps_name);
-  // Makes the directories above `path` durable, each once.
+  // Makes the directories above `path`, and makes them durable, each once.
   absl::Status MakeDirectories(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);
   void ForgetDirectories() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::Status MakeDirectory(const std::string& path) ABSL_LOCKS_EXCLUDED(mutex_);

@@ -34,7 +34,7 @@ TEST(DirectoryStoreTest, KeepsTheContractOnADisk) {
   std::filesystem::remove_all(root);
 }
 
-// Whatever a power loss leaves: all of the object, or none.
+// A power loss leaves all of an object or nothing of it.
 TEST(DirectoryStoreTest, APutThatWasAckedSurvivesAPowerLossAndNoHalfOneDoes) {
   FaultEnv env;
   const std::string text(3000, 'x');
@@ -52,7 +52,8 @@ TEST(DirectoryStoreTest, APutThatWasAckedSurvivesAPowerLossAndNoHalfOneDoes) {
   }
 }
 
-// The call that put it was stopped before its last sync: the name counts once it was found.
+// The call that put the object stopped before its last sync. Once a later call finds the object,
+// its name is durable.
 TEST(DirectoryStoreTest, AnObjectThatIsFoundInItsPlaceIsDurable) {
   FaultEnv env;
   const std::string text(3000, 'x');
@@ -72,13 +73,13 @@ TEST(DirectoryStoreTest, AnObjectThatIsFoundInItsPlaceIsDurable) {
   }
 }
 
-// Another one, which claims it late, must not take the name away for a moment.
+// A late claim by another server must not remove the name, not even for a moment.
 TEST(DirectoryStoreTest, TheOwnerOfAnArchiveKeepsItsName) {
   FaultEnv env;
   const auto store = StoreOn(env);
   for (const std::string name : {"root", "cluster"}) {
     ASSERT_TRUE(PutText(*store, name, "owner").ok());
-    // What a rename aside would run into.
+    // A rename to this name would fail.
     ASSERT_TRUE((*env.OpenTree("/"))->MakeDirectory("arc/" + name + ".new", 0700).ok());
     EXPECT_TRUE(absl::IsAlreadyExists(PutText(*store, name, "other")));
     EXPECT_EQ(GetText(*store, name).value_or("lost"), "owner");

@@ -1,4 +1,4 @@
-// Bounds the bytes a second of work that may wait.
+// Limits the bytes a second of work that may wait.
 #ifndef H5MIRROR_ARCHIVE_PACE_H_
 #define H5MIRROR_ARCHIVE_PACE_H_
 
@@ -20,7 +20,7 @@ class Pace {
   // `rate`: bytes a second; 0: no limit.
   Pace(uint64_t rate, const RetryClock& clock) : rate_(rate), clock_(clock) {}
 
-  // Waits until it is the turn of `bytes` more. kUnavailable: `stopped` was set meanwhile.
+  // Waits until `bytes` more may pass. kUnavailable: `stopped` was set meanwhile.
   absl::Status Take(uint64_t bytes, const std::atomic<bool>& stopped) ABSL_LOCKS_EXCLUDED(mutex_) {
     if (rate_ == 0) return absl::OkStatus();
     for (absl::Duration wait = Reserve(bytes); wait > absl::ZeroDuration(); wait -= kSlice) {

@@ -14,7 +14,7 @@ bool MayPass(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
-// A random part of `wait`, from a half on.
+// A random time, from half of `wait` to all of it.
 absl::Duration PartOf(absl::Duration wait) { return wait / 2 + wait * RandomBytes16()[0] / 512; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Tries a call again that may be repeated.
+// Retries a call that may be repeated.
 #ifndef H5MIRROR_ARCHIVE_RETRY_H_
 #define H5MIRROR_ARCHIVE_RETRY_H_
 
@@ -12,24 +12,25 @@ namespace h5mirror::archive {
 
 struct RetryPolicy {
   int tries_max = 5;
-  // Before the second try; twice as long before each further one. Each wait is a random part of it,
-  // from a half on, so that callers that failed together do not come again together.
+  // The wait before the second try; it doubles before each further try. The real wait is a random
+  // time between half of it and all of it, so that callers that failed together do not retry
+  // together.
   absl::Duration first_wait = absl::Milliseconds(100);
   absl::Duration wait_max = absl::Seconds(5);
-  // Of one try.
+  // The timeout of one try.
   absl::Duration try_timeout = absl::Seconds(20);
 };
 
-// How time passes: a test has another.
+// The clock and the wait; a test has its own.
 struct RetryClock {
   std::function<absl::Time()> now;
   std::function<void(absl::Duration)> sleep;
   static RetryClock Steady();
 };
 
-// Calls `attempt` with the time that it may take, until it does not fail with kUnavailable or
-// kDeadlineExceeded, `timeout` has passed, or there were enough tries. Returns its last status;
-// kDeadlineExceeded names that status where time ran out.
+// Calls `attempt` with the time that it may take. Repeats the call while it fails with kUnavailable
+// or kDeadlineExceeded, until `timeout` has passed or the tries are used up. Returns the last
+// status. If time ran out, the result is kDeadlineExceeded and names the last status.
 absl::Status Retry(const RetryPolicy& policy, const RetryClock& clock, absl::Duration timeout,
                    absl::FunctionRef<absl::Status(absl::Duration)> attempt);
 

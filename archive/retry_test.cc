@@ -13,7 +13,8 @@ using ::testing::HasSubstr;
 
 class RetryTest : public testing::Test {
  protected:
-  // Tries a call that gives `results`, the last one again and again; each takes `one_takes`.
+  // Tries a call that returns `results` in turn, the last one again and again; each try takes
+  // `one_takes`.
   absl::Status Try(std::vector<absl::Status> results, absl::Duration timeout = absl::Seconds(60),
                    absl::Duration one_takes = absl::ZeroDuration()) {
     const RetryClock clock{[this] { return now_; },

@@ -19,9 +19,9 @@ namespace {
 constexpr std::string_view kOwnerHead = "h5mirror archive 1\n";
 constexpr size_t kIdDigits = 32;
 constexpr size_t kOwnerBytes = kOwnerHead.size() + kIdDigits + 1;
-// Behind the owner that is kept with the root, until the archive has its object.
+// Follows the owner in the text kept with the root, until the archive has its object.
 constexpr std::string_view kClaiming = " new";
-// Of a call that only asks whether the archive answers again.
+// The timeout of a call that only asks whether the archive answers again.
 constexpr absl::Duration kProbeTimeout = absl::Seconds(10);
 
 int64_t SteadyNs() {
@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::OpenPart(Settings sett
 
 absl::StatusOr<std::unique_ptr<RootArchive>> RootArchive::OpenFailingPart(
     Settings settings, absl::Status failure) const {
-  settings.owner.clear();  // It may be what fails.
+  settings.owner.clear();  // The owner may be the invalid setting.
   H5M_ASSIGN_OR_RETURN(auto archive, OpenPart(std::move(settings)));
   archive->failure_ = archive->Named(failure);
   line_->SetFault(archive->settings_.part, archive->failure_);
@@ -248,7 +248,7 @@ absl::Status RootArchive::CheckOwner(store::ObjectStore& opened, absl::Duration 
   return claimed;
 }
 
-// A crash between two steps leaves a claim, which the next call goes on with.
+// A crash between two steps leaves a claim, and the next call continues from it.
 absl::Status RootArchive::Claim(store::ObjectStore& opened, const std::string& owner,
                                 absl::Duration timeout, Look* look) {
   auto found = ReadArchiveOwner(opened, timeout);
@@ -316,7 +316,8 @@ absl::Status RootArchive::CheckCluster(ClusterMark::Asker asker, absl::Duration 
   }
   Verdict verdict = Verdict::kUnknown;
   absl::Status checked = mark->Check(*top, asker, timeout, look->waits, &verdict);
-  // Its own parts may be idle for long. Any of them shows that it is the archive that it was.
+  // Its own parts may be idle for a long time. Any of them proves that this is the same archive as
+  // before.
   if (verdict == Verdict::kLacks && HasOwnPart(*top, timeout)) {
     checked = mark->Check(*top, Asker::kOwnPart, timeout, look->waits, &verdict);
   }
@@ -350,7 +351,7 @@ absl::Status RootArchive::MayCall() {
   if (NoCalls::is_on()) {
     return Named(absl::UnavailableError("the work that is done now waits for no archive"));
   }
-  // One thread claims it, so that none waits for another one.
+  // Only one thread claims the archive, so that no thread waits for another.
   const bool is_claimed = settings_.keep_owner == nullptr || owner().size() == kIdDigits;
   if (!BackgroundWork::is_on() && !is_claimed) {
     return Named(absl::UnavailableError("it is not made the root's archive yet"));
@@ -366,7 +367,7 @@ absl::Status RootArchive::MayCall() {
   const bool is_answer =
       look.is_memorys || look.is_other_clusters || IsFault(look.is_anothers, status);
   watch.Probed(is_answer ? absl::OkStatus() : status);
-  // Where no root owns it, there need be no such object.
+  // If no root owns the archive, the object may be absent.
   if (settings_.keep_owner == nullptr && absl::IsNotFound(status)) return absl::OkStatus();
   return status;
 }
@@ -387,7 +388,7 @@ absl::Status RootArchive::Run(Kind kind, absl::Duration timeout, Work work) {
   }
   if (status.ok()) status = work(**opened, *call);
   if (absl::IsCancelled(status)) status = BrokenOff();
-  // Nothing was tried that tells how such calls go.
+  // No call was tried that shows how calls of this kind go.
   const bool is_untried = look.is_memorys || (look.is_other_clusters && kind != Kind::kReach);
   if ((stopped_ && !status.ok()) || is_untried) {
     watch.BreakOff(*call);
@@ -404,7 +405,7 @@ absl::Status RootArchive::Put(std::string_view name, store::ObjectSource& source
   H5M_RETURN_IF_ERROR(store::CheckObjectName(name));
   H5M_RETURN_IF_ERROR(MayChange());
   CallWatch& watch = line_->watch();
-  // S3 sums a body up before it sends it.
+  // The S3 store computes a body's checksum before it sends the body.
   const uint64_t free_bytes = service_ == nullptr ? 0 : source.size_bytes();
   H5M_RETURN_IF_ERROR(
       Run(Kind::kChange, timeout, [&](store::ObjectStore& opened, CallWatch::Ticket call) {

@@ -1,4 +1,4 @@
-// The archive of one root: it may be away, it is known again, and its calls can be broken off.
+// The archive of one root: it may be away, it is recognised again, and its calls can be broken off.
 #include "archive/root_archive.h"
 
 #include <stdlib.h>
@@ -33,11 +33,11 @@ class RootArchiveTest : public testing::Test {
 
   std::string place() const { return directory_ + "/arc"; }
   void MakeDisk() { EXPECT_TRUE(std::filesystem::create_directory(place())); }
-  // As a disk that is unmounted.
+  // Acts like an unmounted disk.
   void TakeDiskAway() { std::filesystem::rename(place(), directory_ + "/away"); }
   void BringDiskBack() { std::filesystem::rename(directory_ + "/away", place()); }
 
-  // Opens it as a server does that has the root with `kept`, and claims it.
+  // Opens the archive as the server of a root that keeps `kept`, and claims it.
   std::unique_ptr<RootArchive> Open(std::string* kept, uint64_t rate = 0, Env& env = Env::Posix(),
                                     CallWatch::Limits limits = {}) {
     auto opened = RootArchive::Open(env, {.url = "dir:" + place(),
@@ -107,7 +107,7 @@ TEST_F(RootArchiveTest, OneThatIsAwayFailsAndComesBack) {
   EXPECT_EQ(archive->Standing().put_bytes, 4);
 }
 
-// Its calls of directories hang while the gate is closed.
+// Calls on directories hang while the gate is closed.
 class GateEnv final : public Env {
  public:
   void Close() { Set(true); }
@@ -165,10 +165,10 @@ TEST_F(RootArchiveTest, OneThatHangsHoldsFewReadersAndIsAskedByShortCalls) {
   EXPECT_TRUE(WaitUntil([&] { return env.waiting() == 2; }));
   const absl::Status third = read();
   EXPECT_TRUE(absl::IsUnavailable(third)) << third;
-  // Though no call has ended yet.
+  // No call has ended yet, but the archive counts as silent.
   EXPECT_TRUE(WaitUntil([&] { return archive->Standing().is_silent; }));
   EXPECT_THAT(archive->Standing().error, HasSubstr("no answer"));
-  // After a pause one asks, and hangs in turn. All others fail at once.
+  // After a pause one reader asks, and hangs too. All others fail at once.
   readers.emplace_back([&] { EXPECT_TRUE(WaitUntil([&] { return read().ok(); })); });
   EXPECT_TRUE(WaitUntil([&] { return env.waiting() == 3; }));
   const absl::Status put = PutText(*archive, "files/a/2", "text");
@@ -204,10 +204,10 @@ TEST_F(RootArchiveTest, AServerStartsWhileItIsAway) {
   EXPECT_TRUE(PutText(*archive, "files/a/1", "text").ok());
 }
 
-// Whatever of a claim a crash leaves, the next server goes on with it.
+// A crash may leave any part of a claim: the next server continues from it.
 TEST_F(RootArchiveTest, AClaimThatWasCutShortIsMadeAgain) {
   keep_status_ = absl::UnavailableError("crash");
-  EXPECT_FALSE(PutText(*Open(&kept_), "files/a/1", "text").ok());  // Kept, and no object.
+  EXPECT_FALSE(PutText(*Open(&kept_), "files/a/1", "text").ok());  // It is kept; no object.
   EXPECT_THAT(kept_, HasSubstr(" new"));
   const std::string begun = kept_;
   keep_status_ = absl::OkStatus();
@@ -252,7 +252,7 @@ TEST_F(RootArchiveTest, AStopBreaksOffWhatIsUnderWay) {
   EXPECT_THAT(archive->Standing().error, IsEmpty()) << "it is not the archive that fails";
 }
 
-// A service that takes a connection and never answers.
+// A service that accepts a connection and never answers.
 TEST_F(RootArchiveTest, AStopBreaksOffACallOfTheNetwork) {
   HttpAnswerer service;
   service.Answer("");
@@ -271,7 +271,7 @@ TEST_F(RootArchiveTest, AStopBreaksOffACallOfTheNetwork) {
   const absl::Time start = absl::Now();
   const absl::Status head = (*opened)->Head("files/a/1", absl::Minutes(5)).status();
   EXPECT_TRUE(absl::IsUnavailable(head)) << head;
-  EXPECT_LT(absl::Now() - start, absl::Seconds(15));  // one try has 20 s
+  EXPECT_LT(absl::Now() - start, absl::Seconds(15));  // one try may take 20 s
   stopper.join();
 }
 

@@ -20,8 +20,8 @@ namespace {
 constexpr size_t kDepthMax = 16;
 constexpr size_t kMessageBytesMax = 200;
 
-// Goes through a document: `on_end` gets the path of each element that ends, "Error/Code", and the
-// text in it. Names lose their name space.
+// Goes through a document. At the end of each element `on_end` gets its path, as "Error/Code", and
+// its text. Names lose their name space.
 class Walk {
  public:
   using OnEnd = std::function<void(const std::string& path, const std::string& text)>;
@@ -36,7 +36,7 @@ class Walk {
     XML_SetUserData(walk.parser_, &walk);
     XML_SetElementHandler(walk.parser_, Begin, End);
     XML_SetCharacterDataHandler(walk.parser_, Text);
-    // No answer has one; it could define entities.
+    // No answer has a document type; it could define entities.
     XML_SetStartDoctypeDeclHandler(walk.parser_, Refuse);
     const auto status = XML_Parse(walk.parser_, xml.data(), static_cast<int>(xml.size()), XML_TRUE);
     if (status == XML_STATUS_OK) return absl::OkStatus();
@@ -114,7 +114,7 @@ struct Meaning {
 
 constexpr std::string_view kRaise = ": raise the quota, or drop versions";
 
-// Codes that say more than the number of HTTP, or something else.
+// Codes that say more than the HTTP status, or something else.
 constexpr Meaning kMeanings[] = {
     {"NoSuchKey", absl::StatusCode::kNotFound, ""},
     {"NoSuchBucket", absl::StatusCode::kFailedPrecondition, ": make the bucket first"},

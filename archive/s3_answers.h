@@ -11,15 +11,15 @@
 
 namespace h5mirror::archive {
 
-// What <Error> says; both are empty where `xml` is none.
+// The content of <Error>. Both fields are empty if `xml` is not an <Error>.
 struct S3Error {
   std::string code;     // "NoSuchKey"
-  std::string message;  // for people, of a stranger: printable, at most 200 bytes
+  std::string message;  // the service's text for people: made printable, at most 200 bytes
 };
 S3Error ParseS3Error(std::string_view xml);
 
-// Of ListObjectsV2. The names have `prefix` still. kDataLoss: it is not well-formed, has a document
-// type, or lacks something.
+// Parses an answer of ListObjectsV2. The names still have `prefix`. kDataLoss: `xml` is not
+// well-formed, has a document type, or lacks an element.
 absl::StatusOr<store::ObjectPage> ParseS3List(std::string_view xml);
 
 // The status of an answer with HTTP code `http`, not 2xx, whose body is `xml`. `what` begins the

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kFileBytesMax = 64 << 10;
 
-// What a header may hold.
+// Whether a header may hold the key.
 bool IsGoodKey(std::string_view key) {
   return std::all_of(key.begin(), key.end(),
                      [](char c) { return absl::ascii_isgraph(static_cast<unsigned char>(c)); });

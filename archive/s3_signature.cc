@@ -13,7 +13,7 @@ constexpr char kAlgorithm[] = "AWS4-HMAC-SHA256";
 
 std::string QueryOf(const S3Request& request) {
   std::string query;
-  for (const auto& [key, value] : request.query) {  // A map is sorted, as is wanted.
+  for (const auto& [key, value] : request.query) {  // The map is sorted, as the signature demands.
     StrAppend(&query, query.empty() ? "" : "&", UriEncode(key), "=", UriEncode(value));
   }
   return query;

@@ -19,7 +19,7 @@ struct S3Request {
   std::string host;                               // with a port that is not the scheme's
   std::string path = "/";                         // not encoded
   std::map<std::string, std::string> query = {};  // not encoded
-  // Others than those that the signature adds. Names in lower case.
+  // The headers that the signature does not add itself. Names in lower case.
   std::map<std::string, std::string> headers = {};
   std::string body_sha256;  // 64 hex digits
 };
@@ -28,15 +28,15 @@ struct S3Request {
 inline constexpr char kEmptySha256[] =
     "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-// As AWS's UriEncode: all but letters, digits, '-', '.', '_' and '~' becomes "%XY". `kept` stays
-// too.
+// As AWS's UriEncode: all but letters, digits, '-', '.', '_' and '~' becomes "%XY". Characters of
+// `kept` stay, too.
 std::string UriEncode(std::string_view text, std::string_view kept = "");
 
 // "/bucket/a%20b?list-type=2&prefix=x": path and query as they are signed, for the URL.
 std::string TargetOf(const S3Request& request);
 
-// All headers that `request` is sent with but Host, "name: value" each. They hold the signature:
-// never to be logged.
+// All headers to send with `request` but Host, each as "name: value". They hold the signature:
+// never log them.
 std::vector<std::string> SignedHeaders(const S3Request& request, const S3Credentials& credentials,
                                        std::string_view region, absl::Time now);
 

@@ -18,10 +18,10 @@ namespace {
 
 constexpr size_t kPieceBytes = 1 << 20;
 constexpr size_t kErrorBytesMax = 64 << 10;
-// A put may take as much longer than other calls as its bytes take at this pace.
+// A put may take longer than other calls, by the time that its bytes take at this pace.
 constexpr uint64_t kSlowestBytesPerSecond = 1 << 20;
 constexpr char kSkewed[] = "RequestTimeTooSkewed";
-// Of Amazon's service.
+// The limit of Amazon's service.
 constexpr absl::Duration kSkewMax = absl::Minutes(15);
 
 std::string EndpointOf(S3Settings& settings) {
@@ -94,7 +94,7 @@ absl::Status TakeRange(const HttpAnswer& answer, uint64_t offset, absl::Span<cha
       StrCat(what, ": ", answer.body.size(), " bytes came, ", out.size(), " were asked for"));
 }
 
-// No certificate that is trusted has been shown.
+// The error for a service that has shown no trusted certificate.
 absl::Status OfCertificate(const std::string& text, const std::string& ca_file) {
   return absl::UnauthenticatedError(
       StrCat(text, ca_file.empty()
@@ -103,8 +103,8 @@ absl::Status OfCertificate(const std::string& text, const std::string& ca_file) 
                        : StrCat("; the authority is that of ca=", ca_file)));
 }
 
-// How far this machine's clock is ahead of that of a service that says `date`, of the header Date.
-// nullopt: nobody knows.
+// How far this machine's clock is ahead of the service's. `date`: the service's header Date.
+// nullopt: unknown.
 std::optional<absl::Duration> ClockAhead(std::string_view date) {
   absl::Time there;
   if (!absl::ParseTime("%a, %d %b %Y %H:%M:%S GMT", ToAbsl(date), &there, nullptr)) {
@@ -113,13 +113,13 @@ std::optional<absl::Duration> ClockAhead(std::string_view date) {
   return absl::Now() - there;
 }
 
-// Whether a service refuses all that is signed at this machine's time.
+// Whether the service refuses all signatures because this machine's clock is wrong.
 bool IsSkewed(std::string_view date) {
   const auto ahead = ClockAhead(date);
   return ahead && absl::AbsDuration(*ahead) > kSkewMax;
 }
 
-// Empty: nobody knows.
+// The difference of the clocks, for people. Empty: unknown.
 std::string ClockDifference(std::string_view date) {
   const auto known = ClockAhead(date);
   if (!known) return "";
@@ -209,7 +209,7 @@ absl::StatusOr<HttpAnswer> S3Store::TryOnce(const Call& call, absl::Duration tim
   if (cancel_ != nullptr && *cancel_) return absl::CancelledError(call.what);
   absl::StatusOr<HttpAnswer> answer = client_.Call(request);
   if (!answer.ok()) {
-    // Too long an answer is no full archive.
+    // An answer that is too long does not mean that the archive is full.
     const bool is_long = absl::IsResourceExhausted(answer.status());
     const std::string text = StrCat(call.what, ": ", ToStd(answer.status().message()));
     if (absl::IsUnauthenticated(answer.status())) return OfCertificate(text, settings_.ca_file);
@@ -226,7 +226,7 @@ absl::Status S3Store::Explained(const absl::Status& refused, std::string_view da
     more = settings_.credentials_file.empty()
                ? "; the keys are those of AWS_ACCESS_KEY_ID in the environment"
                : StrCat("; the keys are those of ", settings_.credentials_file);
-    // The answer to a HEAD has no body that would tell of this.
+    // The answer to a HEAD has no body that would say so.
     if (IsSkewed(date)) more += ClockDifference(date);
   } else if (absl::StrContains(refused.message(), kSkewed)) {
     more = ClockDifference(date);
@@ -291,7 +291,7 @@ absl::Status S3Store::Get(std::string_view name, uint64_t offset, absl::Span<cha
   Call call = CallOf(HttpMethod::kGet, "get", name);
   call.headers["range"] = StrCat("bytes=", offset, "-", offset + out.size() - 1);
   call.max_answer_bytes = std::max(out.size(), kErrorBytesMax);
-  // A range that came short is asked for again, as a call that broke.
+  // A range that came short is requested again, like a call whose connection broke.
   return Retry(policy_, clock_, timeout, [&](absl::Duration time) -> absl::Status {
     RetryPolicy once = policy_;
     once.tries_max = 1;

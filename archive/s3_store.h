@@ -29,7 +29,7 @@ struct S3Settings {
   bool operator==(const S3Settings&) const = default;
 };
 
-// Calls go over connections that stay open. Each is signed (s3_signature.h). Of a refused one the
+// Calls use connections that stay open. Each call is signed (s3_signature.h). After a refusal the
 // file of credentials is read again, once.
 class S3Store final : public store::ObjectStore {
  public:
@@ -42,8 +42,9 @@ class S3Store final : public store::ObjectStore {
                                                        RetryClock clock = RetryClock::Steady(),
                                                        const std::atomic<bool>* cancel = nullptr);
 
-  // Another part of the same bucket, below this one's prefix, or the same (`part` empty), with
-  // the credentials that this one has now: it reads no file. `cancel` as above. May outlive this.
+  // A store for a part of the same bucket, below this store's prefix; `part` empty: the same place.
+  // It starts with this store's present credentials; making it reads no file. `cancel` as above.
+  // May outlive this.
   std::unique_ptr<S3Store> Below(std::string_view part, const std::atomic<bool>* cancel)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
@@ -61,7 +62,7 @@ class S3Store final : public store::ObjectStore {
   S3Store(S3Settings settings, RetryPolicy policy, RetryClock clock, S3Credentials credentials,
           const std::atomic<bool>* cancel);
 
-  // One call in the making.
+  // One call while it is prepared.
   struct Call {
     HttpMethod method = HttpMethod::kGet;
     std::string what;  // for messages: "get files/a in s3://b"
@@ -74,13 +75,14 @@ class S3Store final : public store::ObjectStore {
   };
   Call CallOf(HttpMethod method, std::string_view verb, std::string_view name) const;
   std::string KeyOf(std::string_view name) const;
-  // The answer, which is 2xx, after as many tries as the policy and `timeout` allow.
+  // Makes the call, with as many tries as the policy and `timeout` allow. Returns an answer with
+  // 2xx.
   absl::StatusOr<HttpAnswer> Run(const Call& call, absl::Duration timeout);
   absl::StatusOr<HttpAnswer> TryOnce(const Call& call, absl::Duration timeout);
-  // `refused` with what an operator looks at next: the keys, the clocks, the authority.
+  // `refused`, plus a hint for the operator: the keys, the clocks or the authority.
   absl::Status Explained(const absl::Status& refused, std::string_view date) const;
   absl::Status PutOnly(Call call, const RetryPolicy& policy, absl::Duration timeout);
-  // True: the file of credentials holds others now.
+  // True: the file of credentials has other keys now.
   bool HasNewCredentials() ABSL_LOCKS_EXCLUDED(mutex_);
   S3Credentials credentials() ABSL_LOCKS_EXCLUDED(mutex_);
   absl::StatusOr<HttpAnswer> RunWith(const RetryPolicy& policy, const Call& call,

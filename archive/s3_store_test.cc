@@ -50,7 +50,7 @@ class S3StoreTest : public testing::Test {
   void AnswerError(int code, const std::string& name) {
     server_.Answer(code, "<Error><Code>" + name + "</Code><Message>m</Message></Error>");
   }
-  // "HTTP/1.1 206 ..." with a body that is the part of an object of `total` bytes.
+  // "HTTP/1.1 206 ..." with a body that is a part of an object of `total` bytes.
   void AnswerPart(const std::string& body, const std::string& range) {
     server_.Answer(StrCat("HTTP/1.1 206 Partial\r\nContent-Range: bytes ", range,
                           "\r\nContent-Length: ", body.size(), "\r\nConnection: close\r\n\r\n",
@@ -197,7 +197,7 @@ TEST_F(S3StoreTest, ClocksThatDifferAreBothTold) {
   EXPECT_EQ(server_.requests().size(), 1u);
 }
 
-// As to a HEAD, whose answer has no body.
+// As in the answer to a HEAD, which has no body.
 TEST_F(S3StoreTest, ClocksThatDifferAreToldWithoutABody) {
   for (const auto& [apart, is_told] :
        {std::pair(absl::Hours(2), true), {absl::Minutes(2), false}}) {

@@ -8,7 +8,7 @@
 
 namespace h5mirror::archive {
 
-// Of bytes that come in pieces. Not thread-safe.
+// The SHA-256 of bytes that come in pieces. Not thread-safe.
 class Sha256 {
  public:
   Sha256();

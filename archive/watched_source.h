@@ -1,4 +1,4 @@
-// The bytes of an object that is put at a pace, until the server stops.
+// The bytes of an object that is put at a limited pace, until the server stops.
 #ifndef H5MIRROR_ARCHIVE_WATCHED_SOURCE_H_
 #define H5MIRROR_ARCHIVE_WATCHED_SOURCE_H_
 
@@ -15,12 +15,13 @@
 
 namespace h5mirror::archive {
 
-// Not thread-safe. What it is given must outlive it. Reads wait for their turn, and fail with
-// kUnavailable once `stopped` is set.
+// Not thread-safe. The arguments of the constructor must outlive it. Reads wait for their turn, and
+// fail with kUnavailable once `stopped` is set.
 class WatchedSource final : public store::ObjectSource {
  public:
-  // `free_bytes`: the first bytes that are read wait for no turn, as they are not sent: a store may
-  // sum all up before. `pace` may be null. `on_read` is told where a read begins (true) and ends.
+  // `free_bytes`: the first bytes read that need no turn. A store may read all of them for a
+  // checksum before it sends any. `pace` may be null. `on_read` is called when a read begins (true)
+  // and when it ends (false).
   WatchedSource(store::ObjectSource& inner, Pace* pace, uint64_t free_bytes,
                 const std::atomic<bool>& stopped, std::function<void(bool is_begin)> on_read)
       : inner_(inner),

@@ -1,4 +1,4 @@
-// Bytes that are put at a pace: those that are sent count, and no others.
+// The pace counts only bytes that are sent.
 #include "archive/watched_source.h"
 
 #include <atomic>

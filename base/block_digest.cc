@@ -1,7 +1,7 @@
 #include "base/block_digest.h"
 
-// Compiled in: the plugin links this room, and a program of a stranger need not load a library
-// more.
+// Compiled in: the plugin links this room, and other people's programs should not have to load
+// another library.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

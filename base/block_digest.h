@@ -1,5 +1,5 @@
-// The digest by which two sides compare blocks of a file without sending them: XXH3-128, in the
-// canonical form that the wire carries (proto/h5mirror/v1/files.proto, DigestFile).
+// The digest of a block: XXH3-128, in the canonical form that the wire carries. Two sides compare
+// digests instead of sending the blocks (proto/h5mirror/v1/files.proto, DigestFile).
 #ifndef H5MIRROR_BASE_BLOCK_DIGEST_H_
 #define H5MIRROR_BASE_BLOCK_DIGEST_H_
 
@@ -14,20 +14,20 @@ using BlockDigest = std::array<char, 16>;
 
 BlockDigest DigestOf(std::string_view block);
 
-// The digest of zeros, which a hole reads as. Computed once for blocks of the full size, so that a
-// sparse file costs next to nothing. Not thread-safe.
+// Digests of zeros: a hole reads as zeros. The digest of a full block is computed once, so a sparse
+// file costs next to nothing. Not thread-safe.
 class ZeroDigests {
  public:
   // `block_size_bytes` > 0.
   explicit ZeroDigests(size_t block_size_bytes);
-  // Of `size_bytes` zeros, at most the block size.
+  // The digest of `size_bytes` zeros. `size_bytes` is at most the block size.
   const BlockDigest& Of(size_t size_bytes);
 
  private:
   const size_t block_size_bytes_;
   const BlockDigest full_;
   size_t other_size_bytes_ = 0;
-  BlockDigest other_;  // of the last size asked for that was not the full one
+  BlockDigest other_;  // the digest of other_size_bytes_ zeros
 };
 
 }  // namespace h5mirror

@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kQuotedBytesMax = 100;
 
-// A value may be anything: it is quoted on one line, and cut where it is long.
+// A value may be any text: it is quoted on one line, and cut if it is long.
 std::string Quoted(std::string_view text) {
   const bool is_long = text.size() > kQuotedBytesMax;
   return StrCat("'", absl::CHexEscape(ToAbsl(text.substr(0, kQuotedBytesMax))),

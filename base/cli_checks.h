@@ -28,8 +28,8 @@ CLI::Validator DurationFrom(absl::Duration min, absl::Duration max);
 // One of `words`; the message lists them, and the nearest one.
 CLI::Validator OneWordOf(std::vector<std::string> words);
 
-// For Option::transform(): one of the words of `values`, turned into its value. The numbers behind
-// the words are not taken.
+// For Option::transform(): turns one of the words of `values` into its value. Refuses the numbers
+// behind the words.
 template <typename Enum>
 CLI::Validator OneOfEnum(std::map<std::string, Enum> values) {
   std::vector<std::string> words;

@@ -5,7 +5,7 @@
 namespace h5mirror {
 namespace {
 
-// What `check` says of `text`; empty: it takes it.
+// The message of `check` about `text`; empty: the check accepts it.
 std::string Said(const CLI::Validator& check, std::string text) { return check(text); }
 
 TEST(CliChecksTest, AWholeNumberOutOfRangeIsQuotedWithTheRange) {

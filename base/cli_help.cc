@@ -37,7 +37,7 @@ size_t IndentOf(std::string_view line) {
   return indent == std::string_view::npos ? 0 : indent;
 }
 
-// A name and its description beside it, or below it where the name is long.
+// A name with its description beside it, or below it if the name is long.
 std::string Entry(const std::string& name, const std::string& description) {
   std::string head = StrCat("  ", name);
   if (head.size() > kHelpColumns) head = Wrap(name, kHelpColumns, 2, 2 + kContinuedIndent);
@@ -85,7 +85,7 @@ std::string Fill(std::string_view text, size_t columns) {
     const size_t indent = IndentOf(line);
     if (!line.empty() && indent == 0) {
       StrAppend(&paragraph, paragraph.empty() ? "" : " ", line);
-      // A title stands alone.
+      // A title is a paragraph of its own.
       if (line.back() == ':') end_paragraph();
       continue;
     }

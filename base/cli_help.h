@@ -13,11 +13,11 @@ namespace h5mirror {
 inline constexpr size_t kHelpColumns = 80;
 
 // `text` with lines of at most `columns` bytes. Lines that follow each other make one paragraph. A
-// line that begins with a space stays as it is, and a longer one goes on below itself, further to
-// the right. A word longer than a line stays whole.
+// line that begins with a space is not joined with others. If it is too long, its rest goes to the
+// next line, indented further. A word longer than a line stays whole.
 std::string Fill(std::string_view text, size_t columns);
 
-// Gives `app` the narrow form, and the verbs that are added to it afterwards.
+// Gives the narrow form to `app`, and to the verbs that are added to it afterwards.
 void UseNarrowHelp(CLI::App& app);
 
 }  // namespace h5mirror

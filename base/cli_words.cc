@@ -12,7 +12,7 @@
 namespace h5mirror {
 namespace {
 
-// A list of verbs up to this long is said whole.
+// A message shows a list of verbs whole up to this length.
 constexpr size_t kVerbsListedMax = 5;
 
 // "-5" is a value.
@@ -29,9 +29,9 @@ const CLI::Option* FindFlag(absl::Span<const CLI::App* const> apps, const std::s
   return nullptr;
 }
 
-// What stands in one word that begins with '-'.
+// The content of one word that begins with '-'.
 struct FlagWord {
-  std::string unknown;                   // the first name that nobody knows; empty: all are known
+  std::string unknown;                   // the first unknown name; empty: all are known
   const CLI::Option* waiting = nullptr;  // its value is the next word
 };
 
@@ -72,8 +72,8 @@ std::vector<const CLI::App*> VerbsOf(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-// "; did you mean NAME?", or nothing. A short word is near to too many. `dashes` stand before
-// word and names.
+// "; did you mean NAME?", or nothing: a short word is near to too many names. `dashes` are put
+// before the word and the names.
 std::string Suggestion(std::string_view word, const std::vector<std::string>& names,
                        std::string_view dashes = "") {
   constexpr size_t kEditsMax = 2;
@@ -101,7 +101,7 @@ std::string NoSuchFlag(absl::Span<const CLI::App* const> apps, const std::string
   return StrCat(apps.back()->get_name(), " has no flag ", flag, near);
 }
 
-// Which word is wrong, in words for people.
+// Says which word is wrong, for people.
 std::optional<std::string> FindWrongWord(const CLI::App& app, absl::Span<const std::string> words) {
   std::vector<const CLI::App*> apps = {&app};
   for (size_t at = SkipFlags(apps, words, 0); at < words.size();
@@ -124,7 +124,7 @@ std::optional<std::string> FindWrongWord(const CLI::App& app, absl::Span<const s
                 verbs.size() <= kVerbsListedMax ? StrCat(": one of ", list) : "");
 }
 
-// The verb, at any depth, that CLI11 had come to.
+// The verb, at any depth, that CLI11 had reached.
 const CLI::App& VerbMeant(const CLI::App& app) {
   const CLI::App* verb = &app;
   while (!verb->get_subcommands().empty()) verb = verb->get_subcommands().back();
@@ -162,7 +162,7 @@ std::string UnexpectedWord(const CLI::App& verb, absl::Span<const std::string> w
   return StrCat(verb.get_name(), " takes no further word '", word, "'; write ", UsageOf(verb));
 }
 
-// CLI11's error with what it leaves out: the verb, and what to write.
+// CLI11's error, with the parts that it leaves out: the verb, and the words to write.
 std::string InPlainWords(const CLI::App& verb, absl::Span<const std::string> words,
                          const CLI::ParseError& error) {
   const std::string text = error.what();

@@ -1,5 +1,5 @@
-// The words of a command line, as CLI11 understands them. Names the word that is wrong, where CLI11
-// only names a missing one. Finds where another program's words begin.
+// The words of a command line, as CLI11 understands them. CLI11 only names a missing word; this
+// names the wrong one. It also finds where another program's words begin.
 #ifndef H5MIRROR_BASE_CLI_WORDS_H_
 #define H5MIRROR_BASE_CLI_WORDS_H_
 

@@ -28,7 +28,7 @@ class CliWordsTest : public testing::Test {
     token->add_subcommand("list", "");
   }
 
-  // What is said of words that CLI11 does not take; empty: it takes them.
+  // The message about words that CLI11 refuses; empty: it accepts them.
   std::string Why(Words words) {
     const Words all = words;
     std::reverse(words.begin(), words.end());

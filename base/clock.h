@@ -17,10 +17,10 @@ class Clock {
   virtual ~Clock() = default;
   // Time of day, for people and for the history. May jump.
   virtual absl::Time Now() = 0;
-  // Time since an arbitrary start. Never jumps, goes on while the machine is suspended;
-  // for deadlines and leases.
+  // Time since an arbitrary start. Never jumps, and goes on while the machine is suspended. For
+  // deadlines and leases.
   virtual absl::Duration Monotonic() = 0;
-  // Lets go of `mutex` until `condition` holds, at most for `timeout`.
+  // Releases `mutex` until `condition` holds, at most for `timeout`.
   virtual void Await(absl::Mutex& mutex, const absl::Condition& condition, absl::Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     mutex.AwaitWithTimeout(condition, timeout);

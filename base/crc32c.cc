@@ -13,8 +13,8 @@ constexpr size_t kChunkBytesMax = size_t{1} << 30;  // ISA-L counts in int
 }  // namespace
 
 uint32_t Crc32cExtend(uint32_t crc, std::string_view data) {
-  // ISA-L leaves the inversions at both ends to the caller, and takes its input as mutable
-  // though it only reads it.
+  // ISA-L leaves the inversions at both ends to the caller. It declares its input mutable, but only
+  // reads it.
   uint32_t state = ~crc;
   while (!data.empty()) {
     const size_t size = std::min(data.size(), kChunkBytesMax);

@@ -8,7 +8,8 @@
 
 namespace h5mirror {
 
-// The checksum of the bytes that `crc` covers followed by `data`; 0 covers no bytes.
+// The checksum of two parts: the bytes that `crc` covers, then `data`. A `crc` of 0 covers no
+// bytes.
 uint32_t Crc32cExtend(uint32_t crc, std::string_view data);
 
 inline uint32_t Crc32c(std::string_view data) { return Crc32cExtend(0, data); }

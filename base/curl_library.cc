@@ -1,7 +1,7 @@
 #include "base/curl_library.h"
 
 #include <arpa/inet.h>
-// CURLOPT_PROTOCOLS, the old option, is known to all libcurl 4; its successor came with 7.85.
+// Every libcurl 4 knows the old option CURLOPT_PROTOCOLS; its successor came with 7.85.
 #define CURL_DISABLE_DEPRECATION
 #include <curl/curl.h>
 #include <dlfcn.h>
@@ -18,7 +18,7 @@
 #include "base/strings.h"
 #include "base/write_signals.h"
 
-// They check types only where the functions are called by name.
+// The macros check types only where a program calls the functions by name.
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
@@ -58,7 +58,7 @@ bool FindAll(void* library, Curl& curl) {
          Find(library, "curl_slist_free_all", curl.slist_free_all);
 }
 
-// Both have the same functions. What was loaded stays loaded.
+// Both libraries have the same functions. A loaded library stays loaded.
 const Curl* Load() {
   static Curl curl;
   for (const char* const name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
@@ -137,7 +137,7 @@ size_t TakeBytes(char* data, size_t size, size_t count, void* context) {
   return bytes;
 }
 
-// One line. Before the final answer there may be others, "100 Continue".
+// Takes one header line. Other answers may come before the final one, as "100 Continue".
 size_t TakeHeader(char* data, size_t size, size_t count, void* context) {
   auto& headers = static_cast<Answer*>(context)->http.headers;
   const std::string_view line(data, size * count);
@@ -155,7 +155,7 @@ size_t TakeHeader(char* data, size_t size, size_t count, void* context) {
 struct Sending {
   const HttpBody* body = nullptr;
   uint64_t offset = 0;
-  absl::Status status;  // of a read
+  absl::Status status;  // of a call of HttpBody::read
 };
 
 size_t GiveBytes(char* data, size_t size, size_t count, void* context) {
@@ -169,7 +169,7 @@ size_t GiveBytes(char* data, size_t size, size_t count, void* context) {
   return bytes;
 }
 
-// A connection that was kept may turn out to be closed: then libcurl begins anew.
+// A kept connection may turn out to be closed: then libcurl sends the body from its start again.
 int SeekBody(void* context, curl_off_t offset, int origin) {
   auto* sending = static_cast<Sending*>(context);
   if (origin != SEEK_SET || offset < 0 ||
@@ -188,7 +188,7 @@ int StopIfCancelled(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_
 // One call in the making: a handle of libcurl with its headers.
 class Call {
  public:
-  // `handle` is the caller's, and as new but for its connections.
+  // The caller owns `handle`, which is as new but for its connections.
   Call(const Curl& curl, CURL* handle, const HttpRequest& request)
       : curl_(curl), request_(request), handle_(handle) {
     sending_.body = request.long_body;
@@ -263,12 +263,13 @@ bool Call::SetLongBody() {
 }
 
 bool Call::SetLimits() {
-  // 0 would be no limit.
+  // 0 would mean no limit.
   const auto ms = [](absl::Duration time) {
     return static_cast<long>(std::max<int64_t>(1, absl::ToInt64Milliseconds(time)));
   };
 #if LIBCURL_VERSION_NUM >= 0x075700
-  // Else a name server that doesn't answer is waited for after the deadline. Older ones refuse it.
+  // Else libcurl would wait for a silent name server after the deadline. An older libcurl refuses
+  // the option.
   Set(CURLOPT_QUICK_EXIT, 1L);
 #endif
   return Set(CURLOPT_NOSIGNAL, 1L) &&
@@ -288,7 +289,7 @@ bool Call::SetTrust() {
          (request_.ca_file.empty() || Set(CURLOPT_CAINFO, request_.ca_file.c_str()));
 }
 
-// What is meant for this machine, in plain text, does not leave it.
+// A plain-text call to this machine does not leave this machine.
 bool Call::SetProxy() { return !IsPlainLoopback(request_.url) || Set(CURLOPT_NOPROXY, "*"); }
 
 bool Call::SetAll() {
@@ -309,7 +310,7 @@ absl::Status Call::ErrorOf(CURLcode code) const {
     case CURLE_ABORTED_BY_CALLBACK:
       return absl::CancelledError(what);
     case CURLE_PEER_FAILED_VERIFICATION:
-      // It says whether the name is wrong or the authority.
+      // The reason says whether the name or the authority is wrong.
       return absl::UnauthenticatedError(
           StrCat(what, reason_[0] != 0 ? ": " : "", std::string_view(reason_.data())));
     case CURLE_SSL_CACERT_BADFILE:
@@ -385,7 +386,7 @@ absl::StatusOr<HttpAnswer> CallHttp(const HttpRequest& request) {
 HttpClient::~HttpClient() {
   const absl::MutexLock lock(&mutex_);
   if (idle_.empty()) return;
-  const WriteSignalBlock no_pipe_signal;  // TLS says goodbye.
+  const WriteSignalBlock no_pipe_signal;  // At the close TLS writes to the socket.
   for (void* const handle : idle_) (*Library())->easy_cleanup(handle);
 }
 
@@ -405,7 +406,7 @@ absl::StatusOr<HttpAnswer> HttpClient::Call(const HttpRequest& request) {
   if (handle == nullptr) handle = curl->easy_init();
   if (handle == nullptr) return absl::UnavailableError("libcurl does not take the call");
   absl::StatusOr<HttpAnswer> answer = h5mirror::Call(*curl, handle, request).Run();
-  curl->easy_reset(handle);  // Its connections stay.
+  curl->easy_reset(handle);  // Its connections stay open.
   const absl::MutexLock lock(&mutex_);
   if (idle_.size() < kIdleMax) {
     idle_.push_back(handle);

@@ -1,5 +1,5 @@
-// HTTP calls with a small answer, by libcurl. The library is loaded at run time with the first
-// call, so that no program of ours needs it to start.
+// HTTP calls with a small answer, by libcurl. The first call loads the library at run time, so our
+// programs start without it.
 #ifndef H5MIRROR_BASE_CURL_LIBRARY_H_
 #define H5MIRROR_BASE_CURL_LIBRARY_H_
 
@@ -24,8 +24,8 @@ namespace h5mirror {
 
 enum class HttpMethod { kGet, kPost, kPut, kHead, kDelete };
 
-// A body that does not lie in memory. `read` fills its span with the bytes from an offset on, which
-// are there; it may be asked for the same ones again. It must outlive the call.
+// A body that is not in memory. `read` fills its span with the body's bytes from `offset` on. The
+// span ends within the body. The same bytes may be asked for again. Must outlive the call.
 struct HttpBody {
   uint64_t size_bytes = 0;
   std::function<absl::Status(uint64_t offset, absl::Span<char> out)> read = nullptr;
@@ -40,7 +40,8 @@ struct HttpRequest {
   absl::Duration timeout = absl::Seconds(30);  // of the whole call
   size_t max_answer_bytes = size_t{1} << 20;
   std::string ca_file = {};  // PEM of the authorities to trust; empty: those of the system
-  // Set by another thread, it ends the call within some 1 s. May be nullptr; must outlive the call.
+  // If another thread sets it, the call ends within some 1 s. May be nullptr; must outlive the
+  // call.
   const std::atomic<bool>* cancel = nullptr;
   // With kPut, in place of `body`. May be nullptr; must outlive the call.
   const HttpBody* long_body = nullptr;
@@ -49,33 +50,33 @@ struct HttpRequest {
 struct HttpAnswer {
   int code = 0;  // the last status, 200..599
   std::string body = {};
-  // In the order in which they came, names in lower case.
+  // In the order of arrival, with names in lower case.
   std::vector<std::pair<std::string, std::string>> headers = {};
 
-  // The first header of that name, which is in lower case; empty: there is none.
+  // The value of the first header `name`, which is given in lower case. Empty: there is none.
   std::string_view Header(std::string_view name) const;
 };
 
-// kInvalidArgument: the URL is no http:// or https:// URL with a host, or has control characters,
-// spaces, backslashes, or a user and password, which logs would show.
+// kInvalidArgument: the URL is no http:// or https:// URL with a host; or it has control
+// characters, spaces or backslashes; or it has a user and password, which logs would show.
 absl::Status CheckHttpUrl(std::string_view url);
 
-// "https://hooks.example:8443" of a URL that CheckHttpUrl() takes. Paths and queries often carry
-// secrets, so this is the part for logs.
+// The part of a URL for logs, as "https://hooks.example:8443": paths and queries often carry
+// secrets. The URL is one that CheckHttpUrl() accepts.
 std::string HttpOrigin(std::string_view url);
 
 // kFailedPrecondition: there is no libcurl on this machine; the message names the package.
 absl::Status CheckCurlLibrary();
 
-// Makes the call. Redirects are not followed, and certificates are always checked. Takes the proxy
-// that http_proxy, https_proxy and no_proxy of the environment name, but none for http:// URLs of
-// this machine (127.0.0.0/8, ::1, localhost). Thread-safe, blocks up to
-// `timeout`. No message has more of the URL than its origin.
+// Makes the call. Follows no redirect, and always checks certificates. Uses the proxy that
+// http_proxy, https_proxy and no_proxy of the environment name; but no proxy for http:// URLs of
+// this machine (127.0.0.0/8, ::1, localhost). Thread-safe; blocks up to `timeout`. Messages show
+// only the origin of the URL.
 //
 // Errors: kInvalidArgument     the URL, or a header has a control character.
 //         kFailedPrecondition  there is no libcurl.
 //         kUnavailable         no connection, or it broke.
-//         kUnauthenticated     the server's certificate is not to be trusted.
+//         kUnauthenticated     the server's certificate is not trusted.
 //         kDeadlineExceeded    a deadline passed.
 //         kResourceExhausted   the answer has more than `max_answer_bytes`.
 //         kCancelled           `cancel` was set.

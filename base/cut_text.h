@@ -1,8 +1,7 @@
 // The number of a cut, for people.
 //
-// When a server opens a file, its cuts go on at the time of day in microseconds
-// (docs/design/031-recovery.md), a number of 16 digits. The last six are enough to tell the cuts of
-// a file apart.
+// When a server opens a file, the next cut's number is the time of day in microseconds: 16 digits
+// (docs/design/031-recovery.md). The last six digits are enough to tell the cuts of a file apart.
 #ifndef H5MIRROR_BASE_CUT_TEXT_H_
 #define H5MIRROR_BASE_CUT_TEXT_H_
 
@@ -14,12 +13,12 @@
 
 namespace h5mirror {
 
-// "13", "999999999"; "..385517", the last six digits, of a number from 10^9 on.
+// The whole number below 10^9: "13", "999999999". From 10^9 on the last six digits: "..385517".
 std::string CutText(int64_t cut);
 
-// The number of a cut, from its whole text or from CutText(). The latter is the largest number up
-// to `newest` that ends so. kInvalidArgument: it is neither, or no number up to `newest` ends so;
-// the message quotes the text.
+// The number of a cut, from its whole text or from CutText(). Six digits mean the largest number up
+// to `newest` that ends with them. kInvalidArgument: the text is neither, or no number up to
+// `newest` ends so; the message quotes the text.
 absl::StatusOr<int64_t> ParseCut(std::string_view text, int64_t newest);
 
 }  // namespace h5mirror

@@ -31,7 +31,7 @@ void Put(std::string* out, const T& value) {
   out->append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// Takes values off the front; the caller has seen to it that the bytes are there.
+// Takes values off the front; the caller has checked that the bytes are there.
 template <typename T>
 T Take(std::string_view* bytes) {
   T value;
@@ -66,7 +66,7 @@ absl::StatusOr<DirtyMap::Claim> ClaimOf(uint32_t value) {
   return absl::DataLossError(StrCat("claim ", value, " is unknown"));
 }
 
-// `rest` is what follows the header, without the checksum.
+// `rest`: the bytes after the header, without the checksum.
 absl::Status TakeExtents(uint64_t count, std::string_view rest, ExtentSet* extents) {
   if (count > DirtyMap::kExtentsMax || rest.size() != count * kExtentBytes) {
     return absl::DataLossError(StrCat("it has ", rest.size(), " bytes of extents and says ", count,

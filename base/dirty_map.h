@@ -1,7 +1,8 @@
 // The dirty map of a closed local file: the bytes that a server lacks, or may yet lose. It is
 // `X.h5.h5m/dirty` beside `X.h5`, or `dirty-TAG` for each of several mirrors. The session module
-// writes it and takes it up; the admin CLI reads it. Format: docs/reference/format.md, "The
-// client's dirty map". The order in which map and record change: docs/design/035-client-record.md.
+// writes it, and continues from it at the next open; the admin CLI reads it. Format:
+// docs/reference/format.md, "The client's dirty map". The order in which map and record change:
+// docs/design/035-client-record.md.
 #ifndef H5MIRROR_BASE_DIRTY_MAP_H_
 #define H5MIRROR_BASE_DIRTY_MAP_H_
 
@@ -21,13 +22,14 @@
 namespace h5mirror {
 
 struct DirtyMap {
-  // A map may cover more than was written, which only sends more. So its size is bounded.
+  // The bound of the map's size. At the bound the map covers bytes that were not written, and the
+  // client sends these in vain.
   static constexpr size_t kExtentsMax = 32768;
 
-  // The claim of the next session; as the wire's intents.
+  // The claim of the next session; the same as the wire's intents.
   enum class Claim : uint32_t { kResume = 1, kContinue = 2, kCreate = 3, kUpload = 4 };
 
-  Bytes16 id{};       // the record that names it holds the same
+  Bytes16 id{};       // equals the id in the record that names this map
   Bytes16 file_id{};  // zeros: not known yet
   Claim claim = Claim::kUpload;
   // kResume: the session of the changes. kContinue: the session of the barrier below.
@@ -46,19 +48,20 @@ std::string DirtyMapToBytes(const DirtyMap& map);
 // kDataLoss: no whole map of this format; the message names the field.
 absl::StatusOr<DirtyMap> DirtyMapFromBytes(std::string_view bytes);
 
-// The map at `place` that `record` names. Unset: there is none, it cannot be read, or its stat is
-// not `now`, the file's.
+// The map at `place` that `record` names. `now` is the file's stat. Unset: there is no map, it
+// cannot be read, or its stat is not `now`.
 std::optional<DirtyMap> FindDirtyMap(const RecordPlace& place, const LocalRecord& record,
                                      const FileStat& now);
 
-// The same, with any present stat of the file.
+// As FindDirtyMap(), but does not compare the file's stat.
 std::optional<DirtyMap> FindAnyDirtyMap(const RecordPlace& place, const LocalRecord& record);
 
-// Writes the map beside its place and renames it. To be called before the record that names it is
-// written. Not synced. kNotFound: the record's directory is gone, as the user has removed the file.
+// Writes the map beside its place, then renames it. Call this before writing the record that names
+// the map. Not synced. kNotFound: the record's directory is gone, because the user has removed the
+// file.
 absl::Status WriteDirtyMap(const RecordPlace& place, const DirtyMap& map);
 
-// To be called after a record that does not name the map was written.
+// Call this after writing a record that does not name the map.
 void RemoveDirtyMap(const RecordPlace& place);
 
 }  // namespace h5mirror

@@ -27,7 +27,7 @@ DirtyMap Example() {
   return map;
 }
 
-// `bytes` with the checksum that belongs to it, as a hostile writer makes it.
+// `bytes` with a matching checksum, as a hostile writer would make it.
 std::string Summed(std::string bytes) {
   const uint32_t sum = Crc32c(std::string_view(bytes).substr(0, bytes.size() - sizeof(uint32_t)));
   std::memcpy(bytes.data() + bytes.size() - sizeof(sum), &sum, sizeof(sum));

@@ -1,5 +1,5 @@
 // The keys of the driver's configuration; docs/reference/driver-keys.md has their meanings. The
-// plugin sets them. The tools read the same client.toml, and must tell a key from a misspelt one.
+// plugin sets them. The tools read the same client.toml, and must recognise a misspelt key.
 #ifndef H5MIRROR_BASE_DRIVER_KEYS_H_
 #define H5MIRROR_BASE_DRIVER_KEYS_H_
 

@@ -1,5 +1,5 @@
-// The contract of an Env, for the operating system's and for the one in memory. That of CephFS:
-// tests/ceph/env_contract_ceph_test.cc.
+// The contract of an Env, run on the Env of the operating system and on the one in memory. For
+// CephFS: tests/ceph/env_contract_ceph_test.cc.
 #include <stdlib.h>
 
 #include "base/testing/env_contract.h"
@@ -37,7 +37,7 @@ class MemoryPlace final : public EnvPlace {
   FaultEnv env_;
 };
 
-// What stands before another one, and lets nothing fail, is as good.
+// A FailingEnv that makes nothing fail keeps the contract of the Env that it wraps.
 class FailingPlace final : public EnvPlace {
  public:
   Env& env() override { return env_; }

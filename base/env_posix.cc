@@ -47,19 +47,19 @@ bool IsEmpty(int directory) {
   return entries <= 2;  // "." and ".."
 }
 
-// As mkdirat() with 0700 has left it.
+// Whether the directory is still as mkdirat() with 0700 has left it.
 bool IsAsMade(int directory) {
   struct stat st {};
   return fstat(directory, &st) == 0 && (st.st_mode & 0077) == 0 && IsEmpty(directory);
 }
 
-// Of a directory that was just made. Where others may write `parent`, they may have put a link
-// under its name by now, or moved a private directory of ours there. So the mode is that of a
-// descriptor, and of a directory that has nothing to show yet. Returns as fchmod(2).
+// Sets the mode of a directory that was just made. If other users may write `parent`, they may by
+// now have put a link under its name, or moved a private directory of ours there. So the mode is
+// set by a descriptor, and only on a directory that is still empty. Returns as fchmod(2).
 int SetDirectoryMode(int parent, const char* last, mode_t mode) {
   OwnedFd made = OpenBeneath(parent, last, O_RDONLY | O_DIRECTORY, 0);
   if (!made.valid() && errno == EACCES) {
-    // A umask that takes reading away from the owner, too.
+    // A umask may take reading away even from the owner.
     const OwnedFd place = OpenBeneath(parent, last, O_PATH | O_DIRECTORY, 0);
     if (!place.valid()) return -1;
     if (chmod(StrCat("/proc/self/fd/", place.get()).c_str(), 0700) != 0) return -1;
@@ -126,7 +126,7 @@ class PosixFile final : public EnvFile {
   }
 
   void StartReading(Extent extent) override {
-    if (extent.length == 0) return;  // It would mean all that follows.
+    if (extent.length == 0) return;  // A length of 0 would mean all bytes that follow.
     (void)posix_fadvise(fd_.get(), static_cast<off_t>(extent.offset),
                         static_cast<off_t>(extent.length), POSIX_FADV_WILLNEED);
   }
@@ -189,7 +189,7 @@ class PosixFile final : public EnvFile {
     if (fsetxattr(fd_.get(), kAccessListName, bytes.data(), bytes.size(), 0) == 0) {
       return absl::OkStatus();
     }
-    // EINVAL: the user cannot be, as one that this user namespace does not map.
+    // EINVAL: such a user cannot exist here, for example if this user namespace does not map it.
     const bool cannot = errno == EOPNOTSUPP || errno == ENOSYS || errno == EPERM ||
                         errno == EACCES || errno == EINVAL || errno == E2BIG || errno == ERANGE;
     const absl::Status failed = Error("set the access list of");
@@ -214,13 +214,13 @@ class PosixFile final : public EnvFile {
     if (ioctl(fd_.get(), FICLONE, static_cast<PosixFile&>(from).fd_.get()) == 0) {
       return absl::OkStatus();
     }
-    // Which code says "cannot" depends on the file system (ioctl_ficlonerange(2)); those that say
-    // more, as a full disk, show again when the bytes are copied instead.
+    // The code for "cannot" depends on the file system (ioctl_ficlonerange(2)). A code that says
+    // more, such as a full disk, comes back when the bytes are copied instead.
     return absl::UnimplementedError(Error("share the blocks of another file in").message());
   }
 
  private:
-  static constexpr int kVectorsMax = 256;  // IOV_MAX is 1024; more only costs stack.
+  static constexpr int kVectorsMax = 256;  // IOV_MAX is 1024; more would only cost stack.
 
   absl::Status Error(const char* what) const {
     return ErrnoToStatus(errno, StrCat(what, " ", path_));
@@ -228,7 +228,8 @@ class PosixFile final : public EnvFile {
   absl::Status Check(int result, const char* what) const {
     return result == 0 ? absl::OkStatus() : Error(what);
   }
-  // Below 0: it stays. A process that may not change groups has what has its own already.
+  // Below 0: the group stays. If the file has the group already, makes no call: this process may
+  // have no right to change groups.
   absl::Status SetGroup(int64_t group) {
     if (group < 0) return absl::OkStatus();
     struct stat st;
@@ -269,7 +270,7 @@ class PosixLock final : public EnvLock {
   explicit PosixLock(OwnedFd fd) : fd_(std::move(fd)) {}
 
  private:
-  OwnedFd fd_;  // flock goes with the last descriptor.
+  OwnedFd fd_;  // The flock ends with the last descriptor.
 };
 
 class PosixTree final : public EnvTree, public KnowsFileSizes {
@@ -282,7 +283,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
     bool create = kind == OpenKind::kCreate || kind == OpenKind::kCreateFresh;
     if (create) flags |= O_CREAT;
     if (kind == OpenKind::kCreateFresh) flags |= O_TRUNC;
-    // O_NONBLOCK: a fifo must not hang us; it means nothing to a plain file.
+    // O_NONBLOCK: the open of a fifo must not hang. It has no effect on a plain file.
     H5M_ASSIGN_OR_RETURN(OwnedFd fd, OpenAt2(name, flags | O_NONBLOCK, create ? mode_bits : 0));
     struct stat st;
     if (fstat(fd.get(), &st) != 0) return Error("stat", name);
@@ -294,7 +295,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
 
   absl::Status MakeDirectory(std::string_view name, uint32_t mode_bits) override {
     return InParent(name, "make directory", [&](int parent, const char* last) {
-      // The caller has applied its own umask; the process's must not take more away.
+      // The caller has applied its own umask; the process's umask must not take more away.
       const int made = mkdirat(parent, last, 0700);
       return made != 0 ? made : SetDirectoryMode(parent, last, mode_bits & 0777);
     });
@@ -374,7 +375,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
   }
   absl::StatusOr<bool> CanShare(EnvFile& from) override {
     OwnedFd fd(openat(root_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-    // Not every file system has files without a name. NFS has none, and may share blocks.
+    // Not every file system has nameless files. NFS has none, but may share blocks.
     if (!fd.valid()) return absl::UnimplementedError(Error("make a file in", "").message());
     return PosixFile(std::move(fd), Path("")).ShareFrom(from).ok();
   }
@@ -386,7 +387,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
     }
     const OwnedFd file(openat(root_.get(), ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (file.get() < 0) return max;
-    // Beyond the process's limit even an attempt is punished, by a signal.
+    // Beyond the process's limit even an attempt brings a signal.
     uint64_t too_large = max.process_bytes, largest = 0;
     while (too_large - largest > 1) {
       const uint64_t size = largest + (too_large - largest) / 2;
@@ -395,7 +396,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
       } else if (errno == EFBIG || errno == EINVAL) {
         too_large = size;
       } else if (errno != EINTR) {
-        return max;  // A full disk, for one, tells nothing.
+        return max;  // An error such as a full disk tells nothing.
       }
     }
     if (too_large < max.process_bytes) max.bytes = largest;

@@ -16,7 +16,7 @@ namespace h5mirror {
 // kAlreadyExists      the path exists
 // kPermissionDenied   not allowed, or a read-only filesystem
 // kInvalidArgument    the path is of a wrong kind, too long or a symlink loop
-// kUnavailable        may go away by itself: interrupted, busy, network
+// kUnavailable        the cause may go away by itself: interrupted, busy, network
 // kInternal           all others, among them I/O errors of the device
 absl::Status ErrnoToStatus(int error, std::string_view what);
 

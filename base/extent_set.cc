@@ -91,8 +91,8 @@ std::optional<Extent> ExtentSet::NextAfter(uint64_t offset) const {
 
 std::vector<Extent> ExtentSet::Take(uint64_t from, uint64_t bytes_max, size_t extents_max) {
   std::vector<Extent> taken;
-  // Starting inside an extent leaves two; a full set has no room for that, and starts at
-  // the extent's own start.
+  // Taking from the middle of an extent leaves two extents. A full set has no room for that, so it
+  // takes from the extent's own start.
   const bool full = extents_max_ > 0 && map_.size() >= extents_max_;
   if (auto it = map_.upper_bound(from);
       full && it != map_.begin() && std::prev(it)->second > from) {
@@ -117,7 +117,7 @@ std::vector<Extent> ExtentSet::ToVector() const {
   return extents;
 }
 
-// Closes a quarter of the gaps at once, so that the scan is paid for by many Add()s.
+// Closes a quarter of the gaps at once, so that many Add()s share the cost of the scan.
 void ExtentSet::Coarsen() {
   const size_t target = std::max<size_t>(1, extents_max_ - extents_max_ / 4);
   size_t to_close = map_.size() - target;

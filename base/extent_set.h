@@ -16,9 +16,9 @@ namespace h5mirror {
 // Not thread-safe. Every operation costs O(log n + extents touched).
 class ExtentSet {
  public:
-  // With `extents_max` > 0 the set never holds more extents: it closes the smallest gaps it finds
-  // instead. So it grows in bytes covered, and not in memory. Right for a dirty map, where covering
-  // more than was written only sends more; wrong for any other use.
+  // With `extents_max` > 0 the set never holds more extents: it closes the smallest gaps that it
+  // finds. So it covers more bytes, but takes no more memory. That is right only for a dirty map:
+  // there a byte too many is sent in vain, and does no harm.
   explicit ExtentSet(size_t extents_max = 0) : extents_max_(extents_max) {}
 
   void Add(Extent extent);

@@ -41,7 +41,7 @@ void AppendNamed(const FileAccess& access, NamedAccess::Kind kind, uint32_t tag,
   }
 }
 
-// False: `tag` is none of a list.
+// False: `tag` is no tag of a list.
 bool Take(uint32_t tag, uint32_t bits, uint32_t id, FileAccess* access, uint32_t* mask) {
   switch (tag) {
     case ACL_USER_OBJ:

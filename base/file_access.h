@@ -4,8 +4,8 @@
 // A file with a list has a mask in place of the group's bits: stat(2) and `ls -l` show the mask,
 // which is the upper bound of all that the list adds. Here `mode_bits` always has the bits of the
 // group itself. The list is read and written as the attribute system.posix_acl_access, whose bytes
-// linux/posix_acl_xattr.h fixes. libacl would write the same bytes. It is not used, as this room
-// is a part of the modules that strangers' programs load.
+// linux/posix_acl_xattr.h fixes. libacl would write the same bytes. It is not used because the
+// modules that other people's programs load contain this room.
 #ifndef H5MIRROR_BASE_FILE_ACCESS_H_
 #define H5MIRROR_BASE_FILE_ACCESS_H_
 
@@ -36,10 +36,10 @@ struct FileAccess {
 };
 
 // The bytes of the list: version 2, entries in the order that the kernel demands, and a mask that
-// takes nothing away.
+// removes no right.
 std::string EncodeAccessList(const FileAccess& access);
 
-// Entries that the mask has made empty are kept. kInvalidArgument: these are no such bytes.
+// Keeps entries that have no bits left under the mask. kInvalidArgument: `bytes` are no such list.
 absl::StatusOr<FileAccess> DecodeAccessList(std::string_view bytes);
 
 // The attribute that holds the list.
@@ -50,8 +50,8 @@ inline constexpr char kAccessListName[] = "system.posix_acl_access";
 absl::StatusOr<std::optional<FileAccess>> ReadAccessList(int fd);
 
 // `mode_bits` of an open file, as stat(2) shows them, with the rights of the group itself: where
-// the file has a list, stat shows the mask in their place. The group has none, if its list cannot
-// be read.
+// the file has a list, stat shows the mask in their place. If the list cannot be read, the group
+// gets no rights.
 uint32_t ModeWithoutMask(int fd, uint32_t mode_bits);
 
 }  // namespace h5mirror

@@ -1,4 +1,4 @@
-// Records of files that were renamed behind our back.
+// Records of files that were renamed without the client.
 #include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kSuffix = ".h5m";
 constexpr size_t kNamesMax = 200'000;
 
-// Names of files in `directory` whose record is there while they are not.
+// Names in `directory` that have a record but no file.
 absl::StatusOr<std::vector<std::string>> NamesOfGoneFiles(const std::filesystem::path& directory) {
   DIR* const stream = opendir(directory.c_str());
   if (stream == nullptr) return ErrnoToStatus(errno, StrCat("open ", directory.native()));
@@ -56,7 +56,7 @@ absl::StatusOr<FoundRecord> FindFormerRecord(const RecordPlace& place, std::stri
   for (const std::string& name : names) {
     const std::filesystem::path former = directory / name;
     absl::StatusOr<FoundRecord> found = FindRecordOf({former, place.tag}, server);
-    // Where the list was cut short, or the file came meanwhile, it may be there after all.
+    // If the list was cut short, or the file came meanwhile, the file may exist after all.
     if (found.ok() && found->record.stat.EqualsButName(stat) && !IsThere(former)) return found;
   }
   return absl::NotFoundError(StrCat(place.local_file.native(), " was not renamed"));

@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kNone = std::string_view::npos;
 
-// Where the ']' of the class that begins behind `at` is; kNone: nowhere. One that stands first is a
-// member.
+// The index of the ']' that ends the class which begins after `at`; kNone: there is none. A ']'
+// that comes first is a member of the class.
 size_t EndOfClass(std::string_view glob, size_t at) {
   size_t first = at;
   if (first < glob.size() && (glob[first] == '!' || glob[first] == '^')) ++first;
@@ -62,8 +62,9 @@ bool TakeOne(std::string_view glob, size_t* g, std::string_view name, size_t* n)
   }
 }
 
-// Takes pattern and name from left to right. Where they part, the last star takes more of the name,
-// else the last "**". A later star need never give back what an earlier one of its kind took.
+// Goes through pattern and name from left to right. Where they differ, the last star takes more of
+// the name; if it cannot, the last "**" does. It never helps to change what earlier stars of the
+// same kind took.
 class Match {
  public:
   Match(std::string_view glob, std::string_view name) : glob_(glob), name_(name) {}
@@ -76,7 +77,7 @@ class Match {
   }
 
  private:
-  // By one element of the pattern.
+  // Advances by one element of the pattern.
   bool GoOn() {
     if (g_ == glob_.size()) return false;
     if (glob_.substr(g_, 2) == "**") return BeginDeep(), true;
@@ -121,7 +122,8 @@ class Match {
 
   const std::string_view glob_, name_;
   size_t g_ = 0, n_ = 0;
-  // Behind the last star of each kind, and how much of the name it has taken.
+  // For the last star of each kind: the index after it, and the end of the part of the name that it
+  // has taken.
   size_t star_ = kNone, star_end_ = 0;
   size_t deep_ = kNone, deep_end_ = 0;
   bool deep_by_directory_ = false;
@@ -148,7 +150,7 @@ absl::Status CheckGlob(std::string_view glob) {
   for (size_t i = 0; i < glob.size(); ++i) {
     if (glob[i] == '\\') {
       if (++i == glob.size()) return wrong("it ends in '\\'");
-      continue;  // Whatever is escaped stands for itself.
+      continue;  // An escaped character stands for itself.
     }
     if (glob[i] != '[') continue;
     i = EndOfClass(glob, i + 1);

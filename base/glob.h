@@ -19,7 +19,7 @@ namespace h5mirror {
 //   \x     x itself
 bool GlobMatches(std::string_view glob, std::string_view name);
 
-// True: at least one of the globs does.
+// True: at least one of the globs matches.
 bool AnyGlobMatches(const std::vector<std::string>& globs, std::string_view name);
 
 // kInvalidArgument: empty, a '/' at its start or end, a '[' without its ']', a '\' at the end.

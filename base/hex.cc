@@ -11,7 +11,7 @@ namespace h5mirror {
 std::string HexOf(const Bytes16& bytes) { return absl::BytesToHexString(ToByteString(bytes)); }
 
 absl::StatusOr<Bytes16> ParseHex16(std::string_view hex) {
-  // absl's decoder takes non-digits for zeros, so they are looked for first.
+  // absl's decoder reads non-digits as zeros, so they are refused first.
   const auto is_digit = [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); };
   if (hex.size() != 32 || !std::all_of(hex.begin(), hex.end(), is_digit)) {
     return absl::InvalidArgumentError(

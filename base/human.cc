@@ -25,7 +25,7 @@ absl::Status NotASize(std::string_view text, std::string_view why) {
                                            "e.g. 64MiB"));
 }
 
-// The power of two that a unit stands for; -1 for none.
+// The power of two that a unit stands for; -1: it is no unit.
 int ShiftOf(std::string_view unit) {
   if (unit.empty() || unit == "B") return 0;
   const size_t position = std::string_view("KMGT").find(absl::ascii_toupper(unit[0]));
@@ -34,7 +34,7 @@ int ShiftOf(std::string_view unit) {
   return static_cast<int>(10 * (position + 1));
 }
 
-// "2 min 5 s", without the second part where it is 0.
+// "2 min 5 s"; without the second part if that is 0.
 std::string TwoParts(int64_t count, std::string_view unit, int64_t rest,
                      std::string_view rest_unit) {
   std::string text = StrCat(count, " ", unit);

@@ -1,5 +1,5 @@
 // Numbers as people read and write them: in logs, in tables, in configuration. (Not called
-// Format...: absl::FormatTime and FormatDuration would be found beside them.)
+// Format...: overload resolution would also find absl::FormatTime and FormatDuration.)
 #ifndef H5MIRROR_BASE_HUMAN_H_
 #define H5MIRROR_BASE_HUMAN_H_
 
@@ -23,8 +23,8 @@ std::string HumanTime(absl::Time time);
 std::string HumanDuration(absl::Duration duration);
 
 // "65536", "64KiB", "512K", "1 GiB": a whole number and B, K, M, G, T (powers of 1024, "iB"
-// may follow). kInvalidArgument quotes the text and shows the form; "64KB" is
-// refused, because half of the readers take it for 64000.
+// may follow). kInvalidArgument quotes the text and shows the form; "64KB" is refused, because half
+// of all readers take it for 64000.
 absl::StatusOr<uint64_t> ParseBytes(std::string_view text);
 
 // "10s", "500ms", "2m", "1h30m", "1.5s"; "0" needs no unit. Not negative, not infinite.

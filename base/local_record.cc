@@ -21,14 +21,15 @@ namespace h5mirror {
 namespace {
 
 constexpr size_t kRecordBytesMax = 1 << 20;
-// A record is filled up with spaces to a multiple of this, so that most updates leave its size as
-// it is. One sector: a record of the usual size is old or new after a power loss, not half of each.
+// A record is padded with spaces to a multiple of this, so that most updates do not change its
+// size. It is one sector: after a power loss a record of the usual size is the old or the new one,
+// not half of each.
 constexpr size_t kRecordGrainBytes = 512;
 
 enum class Fit { kSameSize, kAnySize };
 
-// One write(2) over the record that is there: a process that dies cannot tear it. kNotFound: there
-// is none; kOutOfRange: it is of another size than wanted.
+// Overwrites the record with one write(2): a process that dies cannot tear it. kNotFound: there is
+// no record; kOutOfRange: its size is not the wanted one.
 absl::Status Overwrite(const std::filesystem::path& path, std::string text, Fit fit) {
   const OwnedFd directory = OpenDirectoryOf(path);
   if (!directory.valid()) return RecordFileError("open the directory of", path);
@@ -65,9 +66,10 @@ absl::Status Replace(const std::filesystem::path& local_file, const std::filesys
   return ReplaceRecordFile(path, text);
 }
 
-// Held while a record is written, so that nothing comes between UpdateLocalRecord()'s look at it
-// and its write. On the directory: records are renamed over. Not waited for long, and done without:
-// its holder may be stopped, or the filesystem know no locks.
+// Held while a record is written, so that no other write comes between UpdateLocalRecord()'s read
+// and its write. The lock is on the directory, because a rename may replace the record. After a
+// short wait the write goes on without the lock: the holder may be stopped, or the file system may
+// have no locks.
 class RecordLock {
  public:
   explicit RecordLock(const RecordPlace& place) {
@@ -81,7 +83,7 @@ class RecordLock {
     }
   }
   ~RecordLock() {
-    // A child that was forked meanwhile has it too.
+    // A child that was forked meanwhile shares the lock.
     if (fd_.valid()) flock(fd_.get(), LOCK_UN);
   }
   RecordLock(const RecordLock&) = delete;

@@ -21,13 +21,13 @@
 
 namespace h5mirror {
 
-// How the local file stands to its mirror, to the client's knowledge.
+// How the local file compares with its mirror, as far as the client knows.
 enum class RecordState {
   // Closed cleanly and acked durable: `stat` is the file's, `cut` the server's.
   kClean,
-  // A session writes the file, or did so when its process died.
+  // A session writes the file, or its process died while it wrote.
   kOpen,
-  // Closed cleanly, but the server does not have all of it.
+  // Closed cleanly, but the server lacks a part of the changes.
   kBehind,
   // The two sides differ, and the user must decide.
   kDiverged,
@@ -45,7 +45,7 @@ struct FileStat {
   }
 };
 
-// The cut of a family, split or multi file that a member was closed at; see GroupCut in
+// The cut of a family, split or multi file at which a member was closed; see GroupCut in
 // proto/h5mirror/v1/types.proto.
 struct RecordGroup {
   std::array<uint8_t, 16> id{};
@@ -76,7 +76,7 @@ struct LocalRecord {
 };
 
 // The mode of the directory X.h5.h5m; its files are 0600. Other users may see whether a file of a
-// known name is there: so a reader of X.h5 can tell that a change is on its way to X.h5.
+// known name is there. So a reader of X.h5 can tell that X.h5 is about to change.
 constexpr uint32_t kBesideModeBits = 0711;
 
 // `X.h5.h5m` beside `local_file`.
@@ -93,20 +93,20 @@ struct RecordPlace {
   std::string tag;  // ServerTag() (base/server_list.h); empty: the file has one mirror
 };
 
-// kNotFound: there is none. kDataLoss: it does not parse; the message names the file, and says that
-// it may be removed, with the consequence.
+// kNotFound: there is no record. kDataLoss: it does not parse; the message names the file, and says
+// that the user may remove it, and what follows from that.
 absl::StatusOr<LocalRecord> ReadLocalRecord(const RecordPlace& place);
 
-// Makes the record, or replaces it. If its size stays, by one write(2) over it, which is cheap
-// (some file systems write a file back that is renamed over another). Else by a new file that is
-// renamed into its place. Mode 0600, directory kBesideModeBits. Not synced: a power loss leaves an
-// older record, whose `stat` does not match the file any more.
+// Makes the record, or replaces it. If the size stays the same, one write(2) overwrites the record.
+// That is cheap: some file systems write back a file that is renamed over another. Else a new file
+// is renamed into its place. Mode 0600, directory kBesideModeBits. Not synced: a power loss leaves
+// an older record, whose `stat` no longer matches the file.
 absl::Status WriteLocalRecord(const RecordPlace& place, const LocalRecord& record);
 
-// The same for a record that exists, and whose `since` is still `written_at`. Does not touch its
-// directory, which the user may be removing just now. Removes a dirty map that the record no longer
-// names, before another process can write the record. False: the record is gone, as the file was
-// deleted, or another process has written it.
+// As WriteLocalRecord(), but only if the record exists and its `since` is still `written_at`. Does
+// not touch the directory, which the user may be removing just now. Removes a dirty map that the
+// record no longer names, before another process can write the record. False: the record is gone
+// because the file was deleted, or another process has written the record.
 absl::StatusOr<bool> UpdateLocalRecord(const RecordPlace& place, const LocalRecord& record,
                                        absl::Time written_at);
 
@@ -115,27 +115,29 @@ struct FoundRecord {
   LocalRecord record;
 };
 
-// The record of the mirror on `server`, which belongs at `place`. If the file had one mirror
-// instead of several before, or several instead of one, the record may lie at the former place. If
-// neither is of `server`, the record at `place`. Errors as ReadLocalRecord().
+// The record of the mirror on `server`, which belongs at `place`. If the file's number of mirrors
+// changed from one to several, or back, the record may still be at the former place. If neither
+// record is of `server`, returns the record at `place`. Errors as ReadLocalRecord().
 absl::StatusOr<FoundRecord> FindRecordOf(const RecordPlace& place, std::string_view server);
 
-// As FindRecordOf(), for a session that is about to change the file. A session of another program
-// that has closed the file, and still sends changes of it, leaves the record alone from then on. So
-// the result stays true.
+// As FindRecordOf(), for a session that is about to change the file. Another program may have
+// closed the file and still send its changes. That program's session does not write the record from
+// now on, so the result stays true.
 absl::StatusOr<FoundRecord> TakeRecordOf(const RecordPlace& place, std::string_view server);
 
-// All records beside a file, one for each server: that of a single mirror first, then by server. If
-// a client was killed while it moved a record, the newer of the two. kDataLoss: one does not parse.
+// All records beside a file, one for each server: the record of a single mirror first, then ordered
+// by server. If a client was killed while it moved a record, there are two; the newer one is
+// returned. kDataLoss: one does not parse.
 absl::StatusOr<std::vector<FoundRecord>> FindLocalRecords(const std::filesystem::path& local_file);
 
-// The record, as FindRecordOf(), of the file that became that of `place` by a rename; and its
-// place: beside a name in the same directory, of a file that is gone and had `stat` but for the
-// ctime. Looks at no more than some 100,000 names. kNotFound: there is none.
+// For a file that was renamed to the name of `place`: its record, as by FindRecordOf(), and the
+// record's place. That place is beside another name in the same directory. The file of that name is
+// gone, and had the same `stat` but for the ctime. Looks at no more than some 100,000 names.
+// kNotFound: there is none.
 absl::StatusOr<FoundRecord> FindFormerRecord(const RecordPlace& place, std::string_view server,
                                              const FileStat& stat);
 
-// Removes a record that is void now, with its dirty map, and their directory if it is empty then.
+// Removes a void record and its dirty map, and then their directory if it is empty.
 void RemoveLocalRecord(const RecordPlace& place);
 
 // The record's own file.

@@ -1,4 +1,4 @@
-// Which record is that of which mirror, where a file has several or had.
+// Finds the record of a mirror, for files that have or had several mirrors.
 #include <algorithm>
 #include <system_error>
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "client-";
 constexpr std::string_view kSuffix = ".json";
-// Its writer makes a few changes to a record, then none.
+// The writer of a record changes it a few times, then no more.
 constexpr int kAttemptsMax = 5;
 
 bool IsOf(const absl::StatusOr<LocalRecord>& record, std::string_view server) {
@@ -26,7 +26,7 @@ std::vector<std::string> TagsBeside(const std::filesystem::path& local_file) {
   auto entry = std::filesystem::directory_iterator(RecordDirectory(local_file), error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().native();
-    // A new one that is about to be renamed into place has more behind the suffix.
+    // The name of a new record, before it is renamed into place, goes on after the suffix.
     if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) continue;
     tags.push_back(name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size()));
   }
@@ -48,13 +48,13 @@ absl::StatusOr<FoundRecord> FindRecordOf(const RecordPlace& place, std::string_v
 absl::StatusOr<FoundRecord> TakeRecordOf(const RecordPlace& place, std::string_view server) {
   for (int attempt = 1;; ++attempt) {
     H5M_ASSIGN_OR_RETURN(FoundRecord found, FindRecordOf(place, server));
-    // In other states nobody writes it any more.
+    // In the other states nobody writes the record any more.
     const bool is_settled = found.record.state != RecordState::kBehind;
     if (is_settled || !IsSameServer(found.record.server, server)) return found;
     LocalRecord taken = found.record;
     taken.since += absl::Nanoseconds(1);
     const absl::StatusOr<bool> written = UpdateLocalRecord(found.place, taken, found.record.since);
-    // Where it cannot be written, its writer cannot either.
+    // If this process cannot write the record, its writer cannot either.
     if (!written.ok() || attempt == kAttemptsMax) return found;
     if (*written) return FoundRecord{found.place, std::move(taken)};
   }

@@ -10,7 +10,7 @@
 namespace h5mirror {
 namespace {
 
-// Files with several mirrors, or that had them.
+// Files that have or had several mirrors.
 class LocalRecordFindTest : public ::testing::Test {
  protected:
   LocalRecordFindTest() {
@@ -61,7 +61,7 @@ TEST_F(LocalRecordFindTest, WhoTakesARecordIsItsOnlyWriterFromThenOn) {
   const auto taken = TakeRecordOf(Alone(), "a");
   ASSERT_EQ(taken.status(), absl::OkStatus());
   EXPECT_EQ(taken->record.pending_seq, 3u);
-  LocalRecord late = closed;  // By the program that has closed the file.
+  LocalRecord late = closed;  // Written by the program that has closed the file.
   late.pending_seq = 4;
   EXPECT_FALSE(UpdateLocalRecord(Alone(), late, closed.since).value());
   EXPECT_TRUE(UpdateLocalRecord(Alone(), late, taken->record.since).value());

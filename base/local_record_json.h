@@ -13,7 +13,7 @@ namespace h5mirror {
 // "clean", "open", "behind", "diverged".
 std::string_view RecordStateName(RecordState state);
 
-// kInvalidArgument: the server or the name is not UTF-8 and cannot be kept.
+// kInvalidArgument: the server or the name is not UTF-8, so JSON cannot hold it.
 absl::StatusOr<std::string> RecordToJson(const LocalRecord& record);
 
 // Unknown keys are ignored: a later release may have added them. kInvalidArgument names the key

@@ -63,7 +63,7 @@ TEST_F(LocalRecordTest, AnUpdateOfTheSameSizeKeepsTheFile) {
   EXPECT_EQ(ReadLocalRecord(file_)->cut, 42);
 }
 
-// In a directory for all, where others may put links.
+// In a directory that all users may write, where others may put links.
 TEST_F(LocalRecordTest, ALinkOfAnotherUserToADirectoryIsNotFollowed) {
   if (geteuid() != 0) GTEST_SKIP() << "takes root, to be another user";
   const std::filesystem::path elsewhere = directory_ / "elsewhere";
@@ -79,7 +79,7 @@ TEST_F(LocalRecordTest, ALinkOfAnotherUserToADirectoryIsNotFollowed) {
   EXPECT_FALSE(WriteLocalRecord(file_, record).ok());
   RemoveLocalRecord(file_);
   EXPECT_FALSE(ReadLocalRecord(file_).ok()) << "nor is it believed";
-  // One's own leads where one wants.
+  // The user's own link may lead anywhere.
   ASSERT_EQ(lchown(RecordDirectory(file_).c_str(), 0, 0), 0);
   EXPECT_EQ(ReadLocalRecord(file_)->cut, 41) << "it is as it was";
   EXPECT_EQ(WriteLocalRecord(file_, record), absl::OkStatus());

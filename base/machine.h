@@ -1,5 +1,5 @@
-// Facts about the machine that not every Env or EnvTree (base/env.h) has. A caller asks with
-// dynamic_cast, and must do without if there is no answer.
+// Facts about the machine that not every Env or EnvTree (base/env.h) knows. A caller asks with
+// dynamic_cast, and must work without an answer.
 #ifndef H5MIRROR_BASE_MACHINE_H_
 #define H5MIRROR_BASE_MACHINE_H_
 
@@ -21,12 +21,13 @@ struct FileSizeMax {
 class KnowsFileSizes {
  public:
   virtual ~KnowsFileSizes() = default;
-  // Tries it on a file without a name. Unknown, if the file system has no such files, or no answer.
+  // Finds the limit by trying it on a nameless file. Unknown: the file system has no such files, or
+  // gives no answer.
   virtual FileSizeMax FileSizes() = 0;
 };
 
-// Implemented by an EnvTree on other machines: a thread in one of its calls waits for a network,
-// and needs no core of this one.
+// Implemented by an EnvTree whose files are on other machines. A thread in one of its calls waits
+// for the network, and needs no core of this machine.
 class IsRemote {
  public:
   virtual ~IsRemote() = default;
@@ -38,11 +39,11 @@ struct BootTime {
   absl::Duration since;
 };
 
-// Implemented by an Env with a clock that cannot be set.
+// Implemented by an Env with a clock that nobody can set.
 class KnowsBootTime {
  public:
   virtual ~KnowsBootTime() = default;
-  // Unset: this one has no such clock.
+  // Unset: this Env has no such clock.
   virtual std::optional<BootTime> SinceBoot() = 0;
 };
 

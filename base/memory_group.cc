@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kVersionTwo = "0::/";
 
-// The group's path below the mount.
+// The path of the process's group below the mount.
 std::optional<std::string> GroupOf(const std::filesystem::path& of_process) {
   std::ifstream lines(of_process);
   for (std::string line; std::getline(lines, line);) {

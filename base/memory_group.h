@@ -1,5 +1,5 @@
-// How much memory the kernel lets this process and its neighbours have: the control group's limit,
-// as systemd's MemoryMax= and containers set it.
+// The memory limit of this process's control group, as systemd's MemoryMax= and containers set it.
+// All processes of the group share it.
 #ifndef H5MIRROR_BASE_MEMORY_GROUP_H_
 #define H5MIRROR_BASE_MEMORY_GROUP_H_
 
@@ -11,14 +11,14 @@
 
 namespace h5mirror {
 
-// The least limit of the process's group and those above it, in bytes. Nullopt: there is none, or
-// it cannot be known (control groups of version 1). The arguments are for tests.
+// The least limit, in bytes, of the process's group and of the groups above it. Nullopt: there is
+// no limit, or it cannot be known (control groups of version 1). The arguments are for tests.
 std::optional<uint64_t> MemoryLimitOfGroup(
     const std::filesystem::path& of_process = "/proc/self/cgroup",
     const std::filesystem::path& groups = "/sys/fs/cgroup");
 
-// What to tell an operator whose process needs more than its group has, with `setting` = `bytes`;
-// nullopt: nothing.
+// A warning for the operator: with `setting` = `bytes` the process needs more memory than its group
+// has. Nullopt: the memory is enough.
 std::optional<std::string> MemoryLimitWarning(std::string_view setting, uint64_t bytes,
                                               uint64_t needed_bytes,
                                               std::optional<uint64_t> limit_bytes);

@@ -40,7 +40,7 @@ TEST_F(MemoryGroupTest, TheLeastLimitOfAllGroupsAboveCounts) {
   EXPECT_THAT(Limit(), Optional(1'000'000));
   Write("system.slice/a.service/memory.max", "2000000\n");
   EXPECT_THAT(Limit(), Optional(1'000'000));
-  Write("memory.max", "500000\n");  // As in a container, whose group is the root.
+  Write("memory.max", "500000\n");  // As in a container: its group is the root.
   EXPECT_THAT(Limit(), Optional(500'000));
 }
 
@@ -49,7 +49,7 @@ TEST_F(MemoryGroupTest, WhatCannotBeKnownIsNoLimit) {
   Write("cgroup", "4:memory:/a\n3:cpu:/b\n");
   EXPECT_EQ(Limit(), std::nullopt);
   EXPECT_EQ(MemoryLimitOfGroup(top_ / "none", top_), std::nullopt);
-  static_cast<void>(MemoryLimitOfGroup());  // Of this machine, whatever it is.
+  static_cast<void>(MemoryLimitOfGroup());  // The limit of this machine, whatever it is.
 }
 
 TEST(MemoryLimitWarningTest, AProcessThatNeedsMoreThanItsGroupHasIsToldOf) {

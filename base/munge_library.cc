@@ -33,7 +33,7 @@ bool Find(void* library, const char* name, Function& function) {
   return function != nullptr;
 }
 
-// What was loaded stays loaded.
+// A loaded library stays loaded.
 const Munge* Load() {
   static Munge munge;
   void* const library = dlopen("libmunge.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -73,8 +73,8 @@ class Context {
     return socket.empty() ||
            munge_.ctx_set(context_, MUNGE_OPT_SOCKET, socket.c_str()) == EMUNGE_SUCCESS;
   }
-  // Until the credential that was decoded expires; not more than its time to live, whatever its
-  // host's clock says.
+  // The time until the decoded credential expires. At most its time to live, whatever its host's
+  // clock says.
   absl::Duration Left() const {
     int ttl = 0;
     time_t encoded = 0, decoded = 0;

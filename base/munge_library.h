@@ -1,5 +1,5 @@
-// Credentials of munge: proofs of a uid that all hosts with one key take. libmunge is loaded when
-// it is first needed, so programs run where it is not installed.
+// Credentials of munge: proofs of a uid that all hosts with the same key accept. The first use
+// loads libmunge, so programs also run where it is not installed.
 #ifndef H5MIRROR_BASE_MUNGE_LIBRARY_H_
 #define H5MIRROR_BASE_MUNGE_LIBRARY_H_
 
@@ -30,9 +30,9 @@ bool IsMungeCredential(std::string_view text);
 // kFailedPrecondition: there is no libmunge on this machine; the message names the package.
 absl::Status CheckMungeLibrary();
 
-// Both ask the munged of this host through its `socket`; empty: libmunge's own. Thread-safe. A
-// munged that hangs holds them for some 10 s and more, so call them on a thread that nobody waits
-// for, with SIGPIPE blocked. Messages never show a credential.
+// Both functions ask the munged of this host through its `socket`; empty: libmunge's default.
+// Thread-safe. If munged hangs, they block for 10 s and more: call them on a thread that no other
+// waits for. Block SIGPIPE there. Messages never show a credential.
 //
 // A new credential of this process's user, with the payload above and munged's time to live.
 // Errors: kFailedPrecondition  there is no libmunge.
@@ -40,8 +40,8 @@ absl::Status CheckMungeLibrary();
 absl::StatusOr<std::string> EncodeMunge(const std::string& socket);
 
 // Errors: as above;
-//         kUnauthenticated     the credential does not count: malformed, of another key, expired,
-//                              or decoded before. Each munged decodes a credential once.
+//         kUnauthenticated     the credential is not valid: malformed, of another key, expired, or
+//                              decoded before. Each munged decodes a credential once.
 absl::StatusOr<MungeClaim> DecodeMunge(const std::string& socket, const std::string& credential);
 
 }  // namespace h5mirror

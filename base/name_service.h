@@ -19,7 +19,7 @@ inline constexpr size_t kNameServiceBytesMax = 4 << 20;
 absl::Status NameServiceFailed(std::string_view what, int error);
 
 // Calls `get(&record, buffer, size, &found)` with a buffer that is large enough, and waits for the
-// name service. `found` stays null if there is no such entry; else it lies in `buffer` and
+// name service. `found` stays null if there is no such entry; else it points into `buffer` and
 // `record`. Errors: NameServiceFailed().
 template <typename Record, typename Get>
 absl::Status FetchFromNameService(std::string_view what, std::vector<char>& buffer, Record& record,

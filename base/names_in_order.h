@@ -1,4 +1,5 @@
-// Whether a tree (base/env.h) loses names in order, as base/machine.h has other facts.
+// Tells whether a tree (base/env.h) keeps names in order across a crash. base/machine.h has other
+// facts of that kind.
 #ifndef H5MIRROR_BASE_NAMES_IN_ORDER_H_
 #define H5MIRROR_BASE_NAMES_IN_ORDER_H_
 
@@ -10,13 +11,13 @@ namespace h5mirror {
 class KnowsNameOrder {
  public:
   virtual ~KnowsNameOrder() = default;
-  // True: where a change of a name survives a crash, so do all earlier ones in its directory. A
-  // rename is a change in both of its directories, and survives as a whole. So a rename that is
-  // durable covers all that was named before in the directory which the file left.
+  // True: if a change of a name survives a crash, so do all earlier changes of names in its
+  // directory. A rename is a change in both of its directories, and survives as a whole. So a
+  // durable rename also makes durable all earlier names in the directory that the file left.
   virtual bool KeepsNamesInOrder() = 0;
 };
 
-// False where the tree does not know.
+// False if the tree does not know.
 inline bool KeepsNamesInOrder(EnvTree& tree) {
   auto* const knows = dynamic_cast<KnowsNameOrder*>(&tree);
   return knows != nullptr && knows->KeepsNamesInOrder();

@@ -9,8 +9,9 @@
 
 namespace h5mirror {
 
-// The first of `names` with the fewest edits (a character put in, taken out or replaced) from
-// `word`, at most `edits_max`. Empty: no name is that near, or `word` is longer than 100 bytes.
+// The name with the fewest edits (a character inserted, removed or replaced) from `word`, at most
+// `edits_max`; of several, the first. Empty: no name is that near, or `word` is longer than 100
+// bytes.
 std::string_view NearestName(std::string_view word, absl::Span<const std::string_view> names,
                              size_t edits_max = 3);
 

@@ -22,7 +22,7 @@ class OwnedFd {
     return *this;
   }
 
-  // -1 where there is none.
+  // -1: there is none.
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
   int Release() { return std::exchange(fd_, -1); }

@@ -11,8 +11,8 @@
 
 namespace h5mirror {
 
-// Replaces "%v": the message on one line and safe for a terminal, also with text of a client or a
-// server. As Printable() (utf8.h). Its users link spdlog.
+// Replaces "%v". Puts the message on one line and makes it safe for a terminal, as Printable()
+// (utf8.h) does: it may hold text of a client or a server. Its users link spdlog.
 class PrintableMessage final : public spdlog::custom_flag_formatter {
  public:
   void format(const spdlog::details::log_msg& message, const std::tm& /*time*/,

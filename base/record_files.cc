@@ -28,11 +28,11 @@ absl::Status WriteAll(int fd, std::string_view bytes, const std::filesystem::pat
   return absl::OkStatus();
 }
 
-// What root writes beside a user's file, that user's programs must be able to read.
+// If root writes beside a user's file, that user's programs must be able to read it.
 void LeaveToOwner(int fd, int directory) {
   struct stat owner {};
   if (geteuid() != 0 || fstat(directory, &owner) != 0 || owner.st_uid == 0) return;
-  // Where root may not, it stays root's.
+  // If root may not change the owner, the file stays root's.
   if (fchown(fd, owner.st_uid, owner.st_gid) != 0) return;
 }
 
@@ -61,11 +61,11 @@ absl::Status SyncDirectory(int directory, const std::filesystem::path& path) {
   return fsync(fd) == 0 ? absl::OkStatus() : RecordFileError("sync", path);
 }
 
-// As the kernel counts them (path_resolution(7)).
+// The kernel's own limit (path_resolution(7)).
 constexpr int kLinksMax = 40;
 
-// A link is looked at and read by the same descriptor: its directory may be one in which a
-// neighbour renames another link over it meanwhile. `path` is relative to the open `around`.
+// A link is checked and read by the same descriptor: in its directory another user may meanwhile
+// rename a different link over it. `path` is relative to the open `around`.
 OwnedFd OpenDirectoryAt(int around, const std::filesystem::path& path, int links_left) {
   const std::filesystem::path parent = path.has_parent_path() ? path.parent_path() : ".";
   const std::filesystem::path name = path.has_filename() ? path.filename() : ".";

@@ -32,7 +32,7 @@ class RecordFilesTest : public ::testing::Test {
     return directory_ / name;
   }
 
-  // The inode of the directory that is opened for a file in `directory`; 0 where none is.
+  // The inode of the directory that is opened for a file in `directory`; 0: none is opened.
   static ino_t OpenedInode(const fs::path& directory) {
     const OwnedFd fd = OpenDirectoryOf(directory / "record.json");
     struct stat opened {};

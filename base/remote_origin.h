@@ -1,5 +1,5 @@
-// The path in the origin of a file that is written without a local one (mode=remote). No local file
-// can have it, and each session has another one.
+// The path in the origin of a file that is written without a local file (mode=remote). No local
+// file can have this path, and each session has a different one.
 #ifndef H5MIRROR_BASE_REMOTE_ORIGIN_H_
 #define H5MIRROR_BASE_REMOTE_ORIGIN_H_
 

@@ -1,7 +1,7 @@
 // The servers that a file is mirrored to: "node7", or "node7:7447,unix:/run/h5mirror.sock". Each
 // may be a cluster, of which any server answers: "a:7447|b:7447".
 //
-// Header-only and without other libraries: the plugin has it in strangers' processes.
+// Header-only and without other libraries: the plugin brings it into other people's processes.
 #ifndef H5MIRROR_BASE_SERVER_LIST_H_
 #define H5MIRROR_BASE_SERVER_LIST_H_
 
@@ -16,9 +16,9 @@
 
 namespace h5mirror {
 
-// The most servers of a file. For each, the program sends all that it writes.
+// The most servers of a file. The program sends all that it writes to each of them.
 inline constexpr size_t kServersMax = 8;
-// The most servers of a cluster that a client is told of.
+// The most servers of a cluster that a client is told about.
 inline constexpr size_t kClusterServersMax = 32;
 // server=embedded: the history lies beside the file, and there is no server.
 inline constexpr std::string_view kEmbeddedServer = "embedded";
@@ -30,7 +30,7 @@ inline std::string_view TrimmedServer(std::string_view text) {
   return text;
 }
 
-// The parts of a list, without the spaces around them. One at least, which may be empty.
+// The parts of a list, without the spaces around them. At least one part, which may be empty.
 inline std::vector<std::string> SplitServers(std::string_view text, char separator) {
   std::vector<std::string> parts;
   for (size_t start = 0; start <= text.size();) {
@@ -46,8 +46,8 @@ inline std::vector<std::string> ClusterServers(std::string_view server) {
   return SplitServers(server, '|');
 }
 
-// One text for all ways to write an address: "Node7" and "node7:7447". A text that is no address
-// stays as it is. Names are not looked up. Of a cluster it is that of its first server.
+// One text for all ways to write an address: "Node7" and "node7:7447" give the same. A text that is
+// no address stays as it is. Names are not looked up. For a cluster: the text of its first server.
 inline std::string CanonicalServer(std::string_view server) {
   std::string text = ClusterServers(server).front();
   if (text.starts_with("unix:")) return text;
@@ -86,8 +86,8 @@ struct ServerList {
   std::string problem;               // in words for the user; empty: none
 };
 
-// In words for the user what is wrong with a server, or with the servers of a cluster; empty:
-// nothing. One address alone is not looked at.
+// The fault of the servers of a cluster, in words for the user; empty: there is none. A single
+// address is not checked.
 inline std::string ProblemOfCluster(std::string_view server) {
   const std::vector<std::string> servers = ClusterServers(server);
   if (servers.size() == 1) return "";
@@ -122,7 +122,7 @@ inline ServerList ParseServerList(std::string_view text) {
       return {{},
               "embedded keeps the history beside the file and cannot be one of several servers"};
     }
-    // Two servers of one cluster are one mirror, which no program has open twice.
+    // Two servers of one cluster are one mirror, and no program opens a mirror twice.
     const auto is_this = [one](const std::string& other) {
       return IsSameServer(*one, other) || ServerTag(*one) == ServerTag(other);
     };

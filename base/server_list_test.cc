@@ -72,7 +72,8 @@ TEST(ServerListTest, TheTagIsOfTheAddressHoweverItIsWritten) {
   EXPECT_EQ(ServerTag("node7"), ServerTag("NODE7:7447"));
   EXPECT_NE(ServerTag("node7"), ServerTag("node8"));
   EXPECT_NE(ServerTag("node7:1"), ServerTag("node7:2"));
-  // It names files on users' disks: another one would have them uploaded anew.
+  // The tag is in names of files on users' disks: with another tag the client would upload these
+  // files again.
   EXPECT_EQ(ServerTag("node7"), "75a40db2");
 }
 

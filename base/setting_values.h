@@ -1,5 +1,6 @@
 // The settings of our daemons. A program lists its keys in one table of SettingKey over its own
-// configuration: name, help, range and text stand there once. Flags, files and output go by it.
+// configuration. Name, help, range and text stand there once; flags, files and output use the
+// table.
 #ifndef H5MIRROR_BASE_SETTING_VALUES_H_
 #define H5MIRROR_BASE_SETTING_VALUES_H_
 
@@ -25,11 +26,11 @@ struct SettingValue {
   // Parses and checks `text`. kInvalidArgument says which values are allowed, and the field stays
   // as it was; the caller names key and value.
   std::function<absl::Status(std::string_view text, Config& config)> set;
-  // The field as people read it.
+  // The field's value as text for people.
   std::function<std::string(const Config& config)> show;
 };
 
-// The key `tls_cert` of the file is the flag --tls-cert.
+// One key: `tls_cert` in the file is the flag --tls-cert.
 template <typename Config>
 struct SettingKey {
   std::string_view name;
@@ -59,7 +60,8 @@ absl::StatusOr<std::filesystem::path> ParsePath(std::string_view text);
 // kInvalidArgument: `text` is none of `words`, which the message lists.
 absl::StatusOr<size_t> FindWord(std::string_view text, const std::vector<std::string_view>& words);
 
-// A field that `parse`, of the text, gives or says what is wrong; `show` makes it text again.
+// A field whose value `parse` makes from the text, or says why it cannot; `show` makes it text
+// again.
 template <typename Config, typename Field, typename Parse, typename Show>
 SettingValue<Config> ParsedBy(Field Config::*field, Parse parse, Show show) {
   return {[field, parse](std::string_view text, Config& config) -> absl::Status {

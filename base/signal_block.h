@@ -6,9 +6,9 @@
 
 namespace h5mirror {
 
-// While it lives, all signals are blocked in the calling thread. Threads that it starts meanwhile
-// inherit the mask, and have them blocked for good. So the program's handlers never run on our
-// threads, and no signal that is to wake one of its threads goes to ours. Signals that come
+// While this object lives, all signals are blocked in the calling thread. Threads that it starts
+// meanwhile inherit the mask, and keep it for good. So the program's handlers never run on our
+// threads, and no signal for a thread of the program goes to one of ours. Signals that arrive
 // meanwhile are delivered afterwards.
 class SignalBlock {
  public:

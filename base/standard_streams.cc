@@ -6,7 +6,7 @@
 namespace h5mirror {
 
 void HoldStandardStreams() {
-  // An O_PATH descriptor reads and writes nothing. "/" is there without /dev, too.
+  // An O_PATH descriptor reads and writes nothing. "/" exists even without /dev.
   int fd = 0;
   do fd = open("/", O_PATH | O_CLOEXEC);
   while (fd >= 0 && fd <= STDERR_FILENO);

@@ -4,10 +4,10 @@
 
 namespace h5mirror {
 
-// Takes those of the descriptors 0, 1 and 2 that are closed. Else the next file that is opened gets
-// one of them, and the program's own output would be written into that file. Reads and writes of
-// them fail with EBADF as before, and children have them closed. For the begin of main(): other
-// threads must not open files meanwhile.
+// Occupies the closed ones of the descriptors 0, 1 and 2. Else the next file that is opened would
+// get one of these numbers, and the program's own output would go into that file. Reads and writes
+// of them still fail with EBADF, and children have them closed. Call it at the start of main():
+// other threads must not open files meanwhile.
 void HoldStandardStreams();
 
 }  // namespace h5mirror

@@ -12,7 +12,7 @@
 namespace h5mirror {
 namespace {
 
-// What `act` returns in a child, whose descriptors are its own.
+// The result of `act` in a child, which has descriptors of its own.
 int InChild(const std::function<int()>& act) {
   const pid_t child = fork();
   if (child == 0) _exit(act());

@@ -1,4 +1,4 @@
-// Time for deadlines: it cannot be set.
+// Time for deadlines: nobody can set it.
 #ifndef H5MIRROR_BASE_STEADY_TIME_H_
 #define H5MIRROR_BASE_STEADY_TIME_H_
 
@@ -8,12 +8,12 @@
 
 namespace h5mirror {
 
-// absl::Now() at the first call; from then on it goes forward at the pace of
-// SystemClock::Monotonic(), with any time of day. To be compared with its own values.
-// For people it is right only as long as the time of day was not set.
+// absl::Now() at the first call. From then on it advances at the pace of SystemClock::Monotonic(),
+// whatever happens to the time of day. Compare it only with its own values. It is right for people
+// only as long as nobody has set the time of day.
 //
 // absl's waits with a deadline last until a time of day: if that is set back by an hour, they take
-// an hour more. A wait that must not do so needs another thread that locks and unlocks the mutex
+// an hour longer. A wait that must end in time needs another thread: it locks and unlocks the mutex
 // now and then, so that the condition is evaluated. The condition compares this time with the
 // deadline.
 inline absl::Time SteadyNow() {

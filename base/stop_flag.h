@@ -1,4 +1,4 @@
-// The end of a thread that does something again and again.
+// Ends a thread that repeats a task.
 #ifndef H5MIRROR_BASE_STOP_FLAG_H_
 #define H5MIRROR_BASE_STOP_FLAG_H_
 
@@ -10,9 +10,9 @@
 
 namespace h5mirror {
 
-// A flag that is set once, and waits for it that last as long as they should. absl's timed waits go
-// by the time of day: where that is set back by an hour, they last an hour longer. A server's signs
-// of life may not.
+// A flag that is set once, with timed waits that end in time. absl's timed waits use the time of
+// day: if that is set back by an hour, they last an hour longer. A server's beats must not stop for
+// an hour.
 //
 // Thread-safe.
 class StopFlag {
@@ -25,13 +25,12 @@ class StopFlag {
     }
     changed_.notify_all();
   }
-  // Waits for Set(), at most for `timeout`, up to a year, which may be negative; whether it was
-  // called.
+  // Waits for Set(), at most for `timeout`: up to a year, or negative. True: Set() was called.
   bool AwaitSet(absl::Duration timeout) {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), [this] { return is_set_; });
   }
-  // Ends one AwaitSetOrWake(): that which waits, or the next one. For flags with one waiting
+  // Ends one AwaitSetOrWake(): the one that waits now, or the next one. For flags with one waiting
   // thread.
   void Wake() {
     {

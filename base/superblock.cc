@@ -62,7 +62,7 @@ std::optional<Superblock> ParseSuperblock(std::string_view bytes) {
       result.end_of_file = EndOfFile(bytes, 12, static_cast<uint8_t>(bytes[9]));
       return result;
     default:
-      return result;  // Newer than we know; the signature is all that can be told.
+      return result;  // A newer version than we know: only the signature is certain.
   }
 }
 

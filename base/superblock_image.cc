@@ -58,7 +58,7 @@ uint32_t Lookup3(std::string_view bytes) {
   return c;
 }
 
-// Of version 2 or 3, and whole.
+// The offset of the checksum. Unset: the superblock is not of version 2 or 3, or not whole.
 std::optional<size_t> ChecksumAt(std::string_view bytes) {
   if (bytes.size() < kBaseAddressAt || LooksLikeSuperblock(bytes) == HasSuperblock::kNo) {
     return std::nullopt;
@@ -84,10 +84,10 @@ std::optional<std::string> ClosedSuperblock(std::string_view bytes, uint64_t off
   const auto version = static_cast<uint8_t>(bytes[kVersionAt]);
   const auto flags = static_cast<uint8_t>(bytes[kFlagsAt]);
   const size_t width = static_cast<uint8_t>(bytes[kAddressBytesAt]);
-  // Where the superblock was moved from its base address, HDF5 corrects the end by as much.
+  // If the superblock is not at its base address, HDF5 corrects the end by the difference.
   const uint64_t end = size_bytes + Load(bytes, kBaseAddressAt, width) - offset;
   const size_t end_at = kBaseAddressAt + 2 * width;
-  // Opened with H5F_ACC_SWMR_WRITE through a driver that has no locks, it has no flags either.
+  // A file that was opened with H5F_ACC_SWMR_WRITE through a driver without locks has no flags.
   const bool is_swmr =
       (flags & kSwmr) != 0 || (version == kSwmrVersion && Load(bytes, end_at, width) < end);
   if ((flags & kWriteAccess) == 0 && !is_swmr) return std::nullopt;

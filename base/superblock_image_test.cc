@@ -86,7 +86,7 @@ TEST(SuperblockImageTest, SuperblocksThatDifferInFlagsAreTheSameWithoutThem) {
   std::string grown = kClosed;
   grown[28] = 0x19;
   EXPECT_NE(WithoutWriterFlags(grown), WithoutWriterFlags(kClosed));
-  // Version 0 has them elsewhere, and no checksum.
+  // Version 0 has its flags elsewhere, and no checksum.
   std::string old = kClosed, marked = kClosed;
   old[8] = marked[8] = 0;
   marked[20] = 1;

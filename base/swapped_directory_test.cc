@@ -1,4 +1,5 @@
-// A directory that others may write: one of them puts a link where we have just made a directory.
+// A directory that other users may write: one of them puts a link where we have just made a
+// directory.
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>

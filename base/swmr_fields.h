@@ -7,10 +7,11 @@
 
 namespace h5mirror {
 
-// The least that VFD SWMR takes, in ticks.
+// The least max_lag that VFD SWMR accepts, in ticks.
 inline constexpr int kMaxLagMin = 3;
 
-// The end of the error for an unknown key that is a field which another program reads; else empty.
+// The end of the error for an unknown key, if another program reads a field of that name; else
+// empty.
 inline std::string_view AdviceOnSwmrField(std::string_view key) {
   if (key == "tick_len") {
     return "it is of VFD SWMR: set it in h5mirrord.toml or h5mirror-agent.toml";

@@ -1,4 +1,4 @@
-// The configuration files of our programs: TOML, read and parsed in one way.
+// The configuration files of our programs: TOML, read and parsed in one place.
 #ifndef H5MIRROR_BASE_TOML_FILE_H_
 #define H5MIRROR_BASE_TOML_FILE_H_
 

@@ -10,7 +10,7 @@
 
 namespace h5mirror {
 
-// As std::allocator, but elements that nobody gives a value have none.
+// As std::allocator, but does not initialize elements that are given no value.
 template <typename T>
 struct NoInitAllocator : std::allocator<T> {
   NoInitAllocator() = default;
@@ -30,7 +30,7 @@ struct NoInitAllocator : std::allocator<T> {
   }
 };
 
-// resize() leaves what it adds as the memory was: to be written before it is read.
+// resize() does not initialize the bytes that it adds: write them before you read them.
 using UninitializedBytes = std::vector<char, NoInitAllocator<char>>;
 
 }  // namespace h5mirror

@@ -9,7 +9,7 @@ namespace {
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-// Of a character that begins with `lead`; 0: none does.
+// The length of a character that begins with `lead`; 0: no character does.
 size_t BytesByLead(unsigned char lead) {
   return lead < 0x80   ? 1
          : lead < 0xC2 ? 0
@@ -19,8 +19,8 @@ size_t BytesByLead(unsigned char lead) {
                        : 0;
 }
 
-// Overlong forms, surrogates, and what lies beyond U+10FFFF (RFC 3629, 4) show in the first two
-// bytes.
+// The first two bytes show overlong forms, surrogates, and characters beyond U+10FFFF (RFC 3629,
+// 4).
 bool IsNoCharacter(unsigned char lead, unsigned char second) {
   const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
   const bool beyond = (lead == 0xED && second > 0x9F) || (lead == 0xF4 && second > 0x8F);
@@ -49,8 +49,8 @@ struct Range {
 };
 
 // UnicodeData.txt 15.0: general categories Cf, Zl and Zp, but for the signs of Arabic and others
-// that are seen (U+0600..0605, 06DD, 070F, 0890, 0891, 08E2, 110BD, 110CD, 13430..1343F); and the
-// fillers of Hangul and the selectors of variants, which are not seen either.
+// that are visible (U+0600..0605, 06DD, 070F, 0890, 0891, 08E2, 110BD, 110CD, 13430..1343F); and
+// the fillers of Hangul and the selectors of variants, which are not visible either.
 constexpr Range kUnseen[] = {
     {0x00ad, 0x00ad}, {0x034f, 0x034f},   {0x061c, 0x061c},   {0x115f, 0x1160},
     {0x17b4, 0x17b5}, {0x180b, 0x180f},   {0x200b, 0x200f},   {0x2028, 0x202e},
@@ -65,7 +65,7 @@ bool IsUnseen(std::string_view sequence) {
   });
 }
 
-// Without absl, as the plugin is.
+// Without absl: the plugin does not link it.
 void AppendHex(std::string& result, std::string_view prefix, int digits, uint32_t value) {
   result += prefix;
   for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4)

@@ -22,8 +22,8 @@ std::string ReadMachineId(const std::string& host) {
   return id.empty() ? host : id;
 }
 
-// Of a process whose user has no entry that it can read: in a sandbox, or in a container with a uid
-// of its own.
+// The user's name if the process can read no entry for the user: in a sandbox, or in a container
+// with a uid of its own.
 std::string NamedUser() {
   const char* named = getenv("LOGNAME");
   return named != nullptr && *named != '\0' ? named : std::to_string(geteuid());

@@ -7,8 +7,8 @@
 namespace h5mirror {
 
 const std::string& OwnHost();
-const std::string& OwnMachineId();  // the host where the machine has none
-const std::string& OwnUser();       // LOGNAME, else the number, where it has no name
+const std::string& OwnMachineId();  // OwnHost() if the machine has no id
+const std::string& OwnUser();       // if it has no name: LOGNAME, else the uid
 
 }  // namespace h5mirror
 

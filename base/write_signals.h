@@ -7,9 +7,9 @@
 
 namespace h5mirror {
 
-// While it lives, a write of the calling thread to a pipe or socket without a reader, or beyond
-// `ulimit -f`, fails and sends no signal: SIGPIPE and SIGXFSZ are blocked. One that came meanwhile
-// is taken away. For writes in a program that is not ours.
+// While this object lives, SIGPIPE and SIGXFSZ are blocked in the calling thread. So its write to a
+// pipe or socket without a reader, or beyond `ulimit -f`, fails and sends no signal. A signal that
+// came meanwhile is discarded. For writes in a program that is not ours.
 class WriteSignalBlock {
  public:
   WriteSignalBlock() {
@@ -34,7 +34,7 @@ class WriteSignalBlock {
 
  private:
   sigset_t ours_;
-  sigset_t fresh_;  // those of ours_ that were not pending before
+  sigset_t fresh_;  // the signals of ours_ that were not pending before
   sigset_t before_;
 };
 

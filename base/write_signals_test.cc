@@ -15,7 +15,7 @@
 namespace h5mirror {
 namespace {
 
-// What `act` returns in a child that SIGPIPE and SIGXFSZ end; -1: one of them has.
+// The result of `act` in a child that SIGPIPE and SIGXFSZ would end; -1: one of them has ended it.
 int InChild(const std::function<int()>& act) {
   const pid_t child = fork();
   if (child == 0) {

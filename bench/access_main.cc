@@ -4,9 +4,9 @@
 //
 // The tables: each user's own directory by name; directories of groups, for their members to write
 // and for other groups to read; globs with wildcards in the middle; and at the end tables for all,
-// and for the owners of files in `shared`. Whose those are is said from memory.
-// The callers: users of a Unix socket in five groups each. One line of JSON on stdout: nanoseconds
-// of one Authenticator::RightsTo(), the median of the rounds and their range, by the kind of file.
+// and for the owners of files in `shared`. The owners of these files come from memory. The callers:
+// users of a Unix socket in five groups each. One line of JSON on stdout: nanoseconds of one
+// Authenticator::RightsTo(), the median of the rounds and their range, by the kind of file.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -39,7 +39,7 @@ struct Options {
 
 std::string BlockName(int index) { return "block" + std::to_string(index); }
 
-// With the format of a program that asks for none.
+// Opens with the file format that a program gets by default.
 hid_t OpenFile(const Options& options, const std::string& path, bool creates) {
   const hid_t fapl = MakeFapl(options.driver, path);
   const auto meta_block_bytes = static_cast<hsize_t>(options.meta_block_kib) * 1024;
@@ -61,7 +61,7 @@ void GetReady(const Options& options, bool creates) {
   if (options.start_on_stdin) WaitForStart();
 }
 
-// What each block begins with, so that a reader can tell it.
+// The words that each block begins with, so that a reader can recognise the block.
 std::vector<uint64_t> RandomWords(size_t count, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<uint64_t> words(count);
@@ -101,7 +101,7 @@ nlohmann::json Write(const Options& options) {
           {"cpu_before_s", cpu_before_s}};
 }
 
-// Returns its size. Throws where its bytes are another block's.
+// Returns its size. Throws if its bytes are another block's.
 uint64_t ReadBlock(hid_t file, int index, std::vector<uint64_t>& words) {
   const hid_t dataset = Check(H5Dopen2(file, BlockName(index).c_str(), H5P_DEFAULT), "H5Dopen2");
   const uint64_t bytes = H5Dget_storage_size(dataset);
@@ -143,7 +143,7 @@ nlohmann::json Read(const Options& options) {
           {"start_s", start_s}, {"end_s", start_s + total_s}};
 }
 
-// All of each file's first block, one piece after the other.
+// Reads each file's first block whole, one piece after the other.
 nlohmann::json Scan(const Options& options) {
   GetReady(options, false);
   const double cpu_before_s = CpuSeconds();
@@ -213,7 +213,7 @@ nlohmann::json Walk(const Options& options) {
   const double start_s = NowSeconds();
   const hid_t file = OpenFile(options, options.files.front(), false);
   const double open_s = NowSeconds() - start_s;
-  int64_t objects = -1;  // The root is one too.
+  int64_t objects = -1;  // The root counts too.
   Check(H5Ovisit3(file, H5_INDEX_NAME, H5_ITER_NATIVE, CountObject, &objects, H5O_INFO_BASIC),
         "H5Ovisit3");
   const double felt_s = NowSeconds() - start_s;

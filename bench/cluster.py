@@ -1,4 +1,4 @@
-"""./dev bench cluster: what a root in CephFS costs a server's store, beside a local root on the same disk.
+"""./dev bench cluster: the cost of a root in CephFS for a server's store, beside a local root on the same disk.
 
 A Ceph of this machine has one OSD, in a file of that disk. Both roots are measured in turns. See bench/README.md for what
 the tables mean.
@@ -15,7 +15,7 @@ from harness.ceph import Ceph
 from harness.stats import Sample, format_ratio
 
 LANES = ("local", "cephfs")
-# Name, unit, what of the output of which run, and whether more is better.
+# Name, unit, the part of the output of a run, and whether more is better.
 FIGURES = [
     ("a flush that is durable, 1 writer", "ms", "one", lambda out: out["flush"]["median_ms"], False),
     ("flushes a second, 16 writers", "1/s", "many", lambda out: out["flushes_per_s"], True),

@@ -1,4 +1,4 @@
-"""./dev bench connector: what the VOL connector costs a mirrored program, with ticks and without.
+"""./dev bench connector: the cost of the VOL connector for a mirrored program, with ticks and without.
 
 See bench/README.md for what the rows mean and how to read them.
 """

@@ -58,7 +58,7 @@ std::string SetMirror(hid_t, const std::string&) {
 void SetOnion(hid_t fapl, const std::string& config) {
   H5FD_onion_fapl_info_t onion = {};
   onion.version = H5FD_ONION_FAPL_INFO_VERSION_CURR;
-  onion.backing_fapl_id = H5P_FILE_ACCESS_DEFAULT;  // H5P_DEFAULT does not do for writing.
+  onion.backing_fapl_id = H5P_FILE_ACCESS_DEFAULT;  // H5P_DEFAULT does not work for writing.
   onion.page_size = 4096;
   onion.store_target = H5FD_ONION_STORE_TARGET_ONION;
   onion.revision_num = config.empty() ? H5FD_ONION_FAPL_INFO_REVISION_ID_LATEST

@@ -19,8 +19,8 @@ struct DriverChoice {
 };
 
 // Makes the list that opens `path` with `choice`; the caller closes it. The stock drivers put
-// their copy of `path` into DIR (absolute; it must exist) under the same base name.
-// Throws Hdf5Error where HDF5 has no such driver, or the config is not as above.
+// their copy of `path` into DIR (absolute; it must exist) under the same base name. Throws
+// Hdf5Error if HDF5 has no such driver, or the config is not as above.
 hid_t MakeFapl(const DriverChoice& choice, const std::string& path);
 
 }  // namespace h5mirror::bench

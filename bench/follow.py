@@ -65,7 +65,7 @@ QUICK = dict(table_rounds=1, rows=follow_tables.QUICK, tick_ms=20, readers=[1, 2
 
 
 class Bench:
-    """Runs the parts; what fails is reported and does not stop the others."""
+    """Runs the parts; a failure is reported and does not stop the others."""
 
     def __init__(self, options: Options, directory: Path, facts: dict):
         self.options = options
@@ -82,7 +82,7 @@ class Bench:
             say(f"part {number}: {time.monotonic() - start_s:.0f} s")
 
     def _guarded(self, name: str, body):
-        """What `body` returns of an empty directory, or None."""
+        """The result of `body` on an empty directory, or None."""
         with tempfile.TemporaryDirectory(prefix="part-", dir=self.directory) as directory:
             try:
                 return body(Path(directory))

@@ -1,4 +1,4 @@
-"""./dev bench h5edit: what nine attributes cost at each level of safety, and whether that grows with the file.
+"""./dev bench h5edit: the cost of nine attributes at each level of safety, and whether it grows with the file.
 
 See bench/README.md for what the tables mean and how to read them.
 """
@@ -56,7 +56,7 @@ class Bench:
         start = time.perf_counter()
         subprocess.run([str(word) for word in command], check=True)
         self.figures[megabytes, row].append(time.perf_counter() - start)
-        # Outside of the timing the file becomes what it was.
+        # Outside of the timing the file is restored.
         subprocess.run([str(paths.BIN / "h5edit"), "--atomic=no", "-c", CLEAN_UP, str(file)], check=True)
         os.sync()
 

@@ -86,7 +86,7 @@ def measure(args, directory: Path) -> dict:
         for number in range(args.rounds):
             for name in list(PROGRAMS)[::1 if number % 2 else -1]:
                 with tempfile.TemporaryDirectory(prefix="run-", dir=directory) as scratch:
-                    os.sync()  # What the run before left to be written is not this one's.
+                    os.sync()  # Writes left by the run before must not count for this one.
                     rates = rates_of(PROGRAMS[name], args.processes, api, tuple(options), args.iterations, Path(scratch))
                 for block, rate in rates.items():
                     figures[row][block][name].append(rate)

@@ -53,8 +53,8 @@ class Values {
       throw Hdf5Error("no data '" + kind_ + "': noise, signal or counts");
     }
   }
-  // noise: nothing to gain for a compressor. signal: a slow wave, digitized with 12 bits and stored
-  // as double. counts: small whole numbers, as a detector's, stored as double.
+  // noise: no compressor makes it smaller. signal: a slow wave, digitized with 12 bits and stored
+  // as double. counts: small whole numbers, like a detector's, stored as double.
   double Next() {
     if (kind_ == "noise") return normal_(random_);
     if (kind_ == "counts") return static_cast<double>(std::poisson_distribution<int>(3)(random_));
@@ -73,7 +73,7 @@ class Values {
   uint64_t n_ = 0;
 };
 
-// A list for versions of `version`, whose bytes of the dataset lie on pages of the store's.
+// An access list for `version`. It aligns the dataset's bytes with the store's pages.
 hid_t AlignedFapl(const Options& options, const std::string& version = "") {
   DriverChoice driver = options.driver;
   const std::string mark = "{version}";

@@ -1,4 +1,4 @@
-"""./dev bench mirror: what mirroring costs a program, stock drivers beside ours in one run.
+"""./dev bench mirror: the cost of mirroring for a program, stock drivers beside ours in one run.
 
 See bench/README.md for what the rows mean and how to read them.
 """

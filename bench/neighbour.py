@@ -1,4 +1,4 @@
-"""./dev bench neighbour: what a caller pays for another one that calls, opens and writes as fast as it goes.
+"""./dev bench neighbour: the cost for a caller of another caller that calls, opens and writes as fast as it can.
 
 One caller commits 64 KiB again and again: alone, beside the other one, and beside it once [[limits]] hold it back.
 See bench/README.md for what the table means.

@@ -5,7 +5,7 @@
 //
 // `commit` writes 64 KiB and commits, again and again, and prints the seconds of each as a line of
 // JSON. `flood` calls, opens sessions and writes as fast as it goes, until its standard input ends,
-// and prints what became of that.
+// and prints the results.
 #include <unistd.h>
 
 #include <array>
@@ -101,7 +101,7 @@ absl::Status Commit(const rpc::ClientOptions& options, int count) {
   return stream->Finish();
 }
 
-// What the neighbour's attempts came to.
+// The results of the neighbour's attempts.
 struct Tally {
   std::atomic<uint64_t> done = 0;
   std::atomic<uint64_t> refused = 0;
@@ -116,7 +116,7 @@ class Flood {
  public:
   Flood(const rpc::ClientOptions& options, int threads) : options_(options), threads_(threads) {}
 
-  // Until the standard input ends.
+  // Runs until the standard input ends.
   void Run() {
     std::vector<std::thread> threads;
     for (int i = 0; i < threads_; ++i) {
@@ -141,7 +141,7 @@ class Flood {
             {"failed", tally.failed.load()}};
   }
 
-  // Not rpc::Client, which waits when it is refused.
+  // Not rpc::Client: it waits after a refusal.
   void CallOn() {
     const auto stub = v1::Server::NewStub(rpc::MakeChannel(options_));
     while (!ends_) {

@@ -1,4 +1,4 @@
-"""./dev bench outage: what outages and slow links cost a program, and what catching up costs.
+"""./dev bench outage: the cost of outages and slow links for a program, and the cost of catching up.
 
 See bench/README.md for what the tables mean and how to read them.
 """
@@ -22,7 +22,7 @@ class Options:
     round_trips_ms: list[float]
     mib: int                      # of the file that is brought level
     changed_pages: list[int]      # of 4 KiB
-    hang_s: float                 # a program that has said nothing for so long hangs
+    hang_s: float                 # a program that has printed nothing for so long hangs
     with_stock: bool = True
 
 
@@ -32,7 +32,7 @@ SECTIONS = {"there": outages.there, "away": outages.away, "resync": outages.resy
 
 
 class Bench:
-    """Runs the sections in turns; what fails is reported and does not stop the others."""
+    """Runs the sections in turns; a failure is reported and does not stop the others."""
 
     def __init__(self, options: Options, sections: list[str], directory: Path):
         self.options = options

@@ -1,4 +1,4 @@
-"""./dev bench parallel: what mirroring costs a program of several ranks.
+"""./dev bench parallel: the cost of mirroring for a program of several ranks.
 
 See bench/README.md for what the tables mean and how to read them.
 """

@@ -5,7 +5,8 @@
 //
 // PATTERN: blocks, columns, chunks or objects (below). CONFIG: keys of the driver h5mirror over
 // mpio; without it, mpio alone. Rank 0 prints one line of JSON: seconds until the open returned,
-// until the last call before the close did, and until the close did, from a common start.
+// until the last call before the close returned, and until the close returned; all from a common
+// start.
 #include <hdf5.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@ enum { kQuarters = 4, kColumns = 1024, kChunkRows = 64, kObjectValues = 256 };
 
 static int rank, ranks;
 
-// Any error ends all ranks: a time of half a run means nothing.
+// Any error ends all ranks: the time of half a run means nothing.
 static void Must(int ok, const char* what) {
   if (ok) return;
   fprintf(stderr, "bench_parallel: rank %d: %s failed\n", rank, what);

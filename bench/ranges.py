@@ -40,7 +40,7 @@ http {{
 
 @dataclass(frozen=True)
 class Reading:
-    """What one run of curl asks for."""
+    """The request of one run of curl."""
 
     label: str
     range_bytes: int  # 0: the whole file

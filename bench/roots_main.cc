@@ -1,14 +1,15 @@
-// bench_roots: what large files and many files cost the store of a server, without a server.
+// bench_roots: the cost of large files and of many files for the store of a server, without a
+// server.
 //
 //   bench_roots first-commit --dir DIR --gib 10 [--restart]
 //   bench_roots open-files --dir DIR --count 10000 [--at-once 16] [--flushes 2] [--memory-mib 256]
 //   bench_roots flushes --dir DIR --writers 32 --seconds 5 [--threads 2]
 //
-// first-commit: writes a file and commits it. While its first version gets into sums, another cut
-// is made every 50 ms. With --restart a process of its own writes, and ends without closing the
-// store once the version is durable: the checksums of the writes are lost and all is read back.
-// open-files: opens so many files for writing, commits each, and flushes each of them twice.
-// flushes: each writer flushes its own file without a pause.
+// first-commit: writes a file and commits it. While the checksums of its first version are written,
+// another cut is made every 50 ms. With --restart another process writes, and ends without closing
+// the store once the version is durable: the checksums of the writes are lost, and all bytes are
+// read back. open-files: opens so many files for writing, commits each, and flushes each of them
+// twice. flushes: each writer flushes its own file without a pause.
 //
 // DIR may also be in CephFS: `cephfs:/DIR?conf=FILE`, as root of h5mirrord.toml. Makes a directory
 // in DIR, and removes it at the end unless --keep is given. One line of JSON on stdout.
@@ -75,7 +76,7 @@ T Must(absl::StatusOr<T> result) {
   return *std::move(result);
 }
 
-// What cannot be removed stays.
+// Entries that cannot be removed stay.
 void RemoveBelow(EnvTree& tree, const std::string& directory) {
   const auto entries = tree.List(directory);
   if (!entries.ok()) return;
@@ -92,7 +93,7 @@ void RemoveBelow(EnvTree& tree, const std::string& directory) {
 
 double SecondsSince(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
 
-// A directory of its own, which goes with it.
+// A directory of its own, removed with this object.
 class Place {
  public:
   explicit Place(const Options& options) : keeps_(options.keeps) {
@@ -161,7 +162,7 @@ class Writer {
     Must(file_->Write(token_, {&extent, 1}, {&bytes, 1}));
     size_bytes_ = std::max(size_bytes_, extent.end());
   }
-  // Returns when it is durable: after so many seconds.
+  // Returns when the cut is durable; the result is the seconds that it took.
   double Flush(store::BarrierKind kind = store::BarrierKind::kSync) {
     const absl::Time start = absl::Now();
     absl::Notification done;

@@ -1,5 +1,5 @@
-// bench_stream: all bytes of a file's newest version in one gRPC stream, thrown away as they come:
-// what a link and this gRPC carry, without HDF5 and without our cache.
+// bench_stream: all bytes of a file's newest version in one gRPC stream, thrown away as they come.
+// It measures a link and this gRPC, without HDF5 and without our cache.
 //
 //   bench_stream --server HOST:PORT --name run.h5
 //
@@ -48,7 +48,7 @@ absl::Status Run(const Options& options) {
   settings.server = options.server;
   H5M_ASSIGN_OR_RETURN(const rpc::ClientOptions client, rpc::ResolveClientOptions(settings));
   const auto stub = v1::Versions::NewStub(rpc::MakeReadingChannel(client));
-  // It connects, and no more than that.
+  // This only makes the connection.
   H5M_RETURN_IF_ERROR(ReadAll(client, *stub, options, 1).status());
   const double cpu_before_s = CpuSeconds();
   WaitForStart();

@@ -3,9 +3,9 @@
 //   bench_subscribers --server HOST:PORT --name run.h5 --channels 100
 //   bench_subscribers --digest FILE
 //
-// Prints `ready` once each holds the newest cut, follows until nobody has the file open for
-// writing, prints `followed`, and waits for a line. Then each reads what it lacks of the last cut,
-// and one line of JSON is printed: what each holds, and how it fared.
+// Prints `ready` once each holds the newest cut, follows until no writer has the file open, prints
+// `followed`, and waits for a line. Then each subscriber reads the bytes of the last cut that it
+// lacks. One line of JSON tells what each has, and how it fared.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -26,7 +26,7 @@
 namespace h5mirror::bench {
 namespace {
 
-// A server that a thousand connect to at once takes its time.
+// A server needs time if a thousand clients connect at once.
 constexpr absl::Duration kConnectTime = absl::Seconds(60);
 
 struct Options {
@@ -39,7 +39,7 @@ struct Options {
 
 std::string Digest(std::string_view bytes) { return absl::StrFormat("%08x", Crc32c(bytes)); }
 
-// What one subscriber has seen in the end.
+// The results of one subscriber.
 struct Seen {
   absl::Status status;
   std::unique_ptr<Subscription> subscription;

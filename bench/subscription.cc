@@ -47,7 +47,7 @@ void Subscription::Start() {
   request.set_name(name_);
   request.set_after_cut(cut_);
   request.set_file_id(file_id_);
-  // A follower that reads only the bytes sent to it needs no held cut.
+  // A follower that reads only the bytes sent to it needs no pinned cut.
   if (reads_ == Reads::kAll) request.set_reader_id(reader_id_);
   request.set_metadata_bytes_max(kMetadataMax);
   request.set_until_no_writer(true);

@@ -1,4 +1,4 @@
-// One subscriber of a file: how it hears of cuts, and what of the newest one it holds.
+// One subscriber of a file: it hears of cuts, and has a part of the newest one.
 #ifndef H5MIRROR_BENCH_SUBSCRIPTION_H_
 #define H5MIRROR_BENCH_SUBSCRIPTION_H_
 
@@ -20,19 +20,19 @@
 
 namespace h5mirror::bench {
 
-// What is read of each cut. Metadata comes with the cut itself.
+// The bytes to read of each cut. Metadata comes with the cut itself.
 enum class Reads : uint8_t {
-  kAll,       // raw data too, where it has changed
+  kAll,       // raw data too, if it has changed
   kMetadata,  // raw data at the end
 };
 
-// Of one subscriber, from its first whole cut on.
+// The counts of one subscriber, from its first whole cut on.
 struct SubscriptionCounts {
-  int64_t cuts = 0;         // that it held: all bytes, or with kMetadata all metadata
-  int64_t passed_over = 0;  // cuts of the file that it did not
-  // Cuts that the server let go of while they were read: what was missing was read of a later one.
+  int64_t cuts = 0;         // that it had: all bytes, or with kMetadata all metadata
+  int64_t passed_over = 0;  // cuts of the file that it did not have
+  // Cuts whose pins expired while they were read: the missing bytes were read of a later cut.
   int64_t expired = 0;
-  // Calls that a busy server turned away, or answered too late; each was made again a little later.
+  // Calls that a busy server refused, or answered too late; each was repeated a little later.
   int64_t refused = 0;
   uint64_t received_bytes = 0;
 };
@@ -48,10 +48,9 @@ class Subscription {
                                                             absl::Duration connect_timeout);
 
   // Waits until there is a newer cut than the last one, and reads the newest that has come. False:
-  // there will be none, as nobody has the file open for writing any more. kNotFound: no such file
-  // yet.
+  // there will be none, because no writer has the file open any more. kNotFound: no such file yet.
   absl::StatusOr<bool> Next();
-  // After Next() returned false: reads what is missing of the last cut.
+  // Call it after Next() returned false: reads the missing bytes of the last cut.
   absl::Status Complete();
 
   int64_t cut() const { return cut_; }
@@ -60,7 +59,7 @@ class Subscription {
   const SubscriptionCounts& counts() const { return counts_; }
 
  private:
-  // What has come of the call, and nobody has looked at yet.
+  // Messages of the call that have come, and that no thread has taken yet.
   struct Inbox {
     bool HasNews() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) { return is_over || !cuts.empty(); }
 
@@ -74,17 +73,17 @@ class Subscription {
   void Start();
   static void Receive(rpc::FollowStream& stream, Inbox& inbox);
 
-  // A cut, message by message: first what is to come of it.
+  // Takes a cut, message by message. The first message tells what will come.
   absl::Status TakeCut(const std::vector<v1::FollowFileResponse>& messages);
   void Begin(const v1::FollowFileResponse& first);
   absl::Status Take(const v1::FollowFileResponse& message);
-  // Reads what is to be read of the last cut, and lets go of those before.
+  // Reads the wanted bytes of the last cut, and ends the pins of earlier cuts.
   absl::Status ReadCut();
-  // kOutOfRange: the server holds the cut no more, and some is still missing.
+  // kOutOfRange: the server no longer pins the cut, and some bytes are still missing.
   absl::Status ReadMissing();
   absl::Status ReadRange(Extent range);
   absl::Status Close(int64_t cut);
-  // Makes `call` again as long as the server is too busy for it, within a bound.
+  // Repeats `call` while the server is too busy for it, within a bound.
   absl::Status Insist(absl::FunctionRef<absl::Status()> call);
   void CountHeld();
   absl::Status Put(uint64_t offset, std::string_view data);
@@ -97,10 +96,10 @@ class Subscription {
   Inbox inbox_;
   std::thread receiver_;
   int64_t cut_ = 0;              // the last one; 0: none
-  int64_t held_cut_ = 0;         // the last one that counts as held
+  int64_t held_cut_ = 0;         // the last cut that counts as had
   std::string image_;            // `cut_`, but for
-  ExtentSet missing_;            // these, which are of older ones
-  std::vector<int64_t> passed_;  // cuts before it that the server holds for this reader
+  ExtentSet missing_;            // these, which are of older cuts
+  std::vector<int64_t> passed_;  // cuts before it that the server pins for this reader
   std::string file_id_;
   SubscriptionCounts counts_;
 };

@@ -1,4 +1,4 @@
-// bench_ticks: writes one file and flushes it at each tick, as an instrument that is followed does.
+// bench_ticks: writes one file and flushes it at each tick, like an instrument with followers.
 //
 //   bench_ticks frames FILE --datasets 10000 --side 16 --cycles 100 --tick-ms 100
 //   bench_ticks groups FILE --count 1000000 --tick-ms 100
@@ -48,10 +48,10 @@ struct Options {
   int values = 512;
 };
 
-// Flushes a file when a tick has passed since it was flushed last, at whatever call it is first
-// asked after that. Between two flushes the program has a whole tick for itself, as in VFD SWMR,
-// whose next tick begins when the work of the last one's end is done. Or flushes where another run
-// did, so that both do the same work.
+// Flushes a file at the first call after a tick has passed since the last flush. Between two
+// flushes the program has a whole tick for itself, as in VFD SWMR: there the next tick begins when
+// the work at the end of the last one is done. Or flushes at the calls at which another run did, so
+// that both do the same work.
 class Ticker {
  public:
   // `flush_at`: the numbers of the calls of Poll() at which the other run flushed; empty: none.
@@ -163,7 +163,7 @@ class Frames {
   hid_t dataset_;
 };
 
-// No page of it equals one of another frame.
+// Changes the frame, so that no page of it equals a page of another frame.
 void Stir(std::vector<uint32_t>& frame) {
   static uint32_t count = 0;
   ++count;
@@ -207,7 +207,7 @@ uint64_t WriteGroups(const Options& options, hid_t file, Ticker& ticker) {
 
 using Body = uint64_t (*)(const Options&, hid_t, Ticker&);
 
-// The process holds its connection, and the driver is loaded.
+// Loads the driver and makes its connection.
 void WarmUp(Options options) {
   if (options.warm_up_file.empty()) return;
   options.count = 1;

@@ -9,11 +9,11 @@ namespace h5mirror::bench {
 // CLOCK_MONOTONIC, the same for all processes: as Python's time.monotonic().
 double NowSeconds();
 
-// Of all threads of this process, user and system.
+// CPU time of all threads of this process, user and system.
 double CpuSeconds();
 
-// Tells the starter that all is warm, and waits for its word: between the two it lets the disk
-// settle and reads the server's clocks. Throws Hdf5Error where stdin ends first.
+// Tells the starter that all is warm, and waits for its line. Meanwhile the starter lets the disk
+// settle and reads the server's clocks. Throws Hdf5Error if stdin ends first.
 void WaitForStart();
 
 // Throws Hdf5Error.

@@ -39,7 +39,7 @@ PARTS = ("recipes", "sweep", "h5perf")
 
 
 class Bench:
-    """Runs the parts; what fails is reported and does not stop the others."""
+    """Runs the parts; a failure is reported and does not stop the others."""
 
     def __init__(self, options: Options, directory: Path):
         self.options = options
@@ -58,7 +58,7 @@ class Bench:
             self.runs = {}
 
     def _guarded(self, name: str, body):
-        """What `body` returns of an empty directory, or None."""
+        """The result of `body` on an empty directory, or None."""
         with tempfile.TemporaryDirectory(prefix="part-", dir=self.directory) as directory:
             try:
                 return body(Path(directory))

@@ -32,7 +32,7 @@ struct Options {
 };
 
 // System calls of this process so far, and the bytes in them (/proc/self/io). With a mirror they
-// are also those of its sender.
+// include those of its sender.
 struct Calls {
   double reads = 0, writes = 0, written_bytes = 0;
 };

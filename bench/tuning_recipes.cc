@@ -18,7 +18,7 @@ hid_t Space(const std::vector<hsize_t>& dimensions) {
                "H5Screate_simple");
 }
 
-// Makes a dataset and closes what it was made of.
+// Makes a dataset and closes the objects that it was made from.
 hid_t MakeDataset(const TuningJob& job, const std::string& name, hid_t type,
                   const std::vector<hsize_t>& dimensions, const std::vector<hsize_t>& chunk) {
   const hid_t space = Space(dimensions);
@@ -86,8 +86,8 @@ void ReadChunk(hid_t dataset, uint64_t chunk, hsize_t elements, hsize_t chunk_el
 constexpr hsize_t kChunkElements = 16384;
 constexpr uint64_t kHot = 12, kCold = 8;
 
-// 4.7: a cache of 16 chunks, 12 of which are read from in each round, a little; in between 8 others
-// are read whole and never again.
+// 4.7: a cache of 16 chunks. Each round reads a little of 12 of them; in between 8 other chunks are
+// read whole, and never again.
 TuningFigures Reread(const TuningJob& job) {
   const uint64_t chunks = kHot + kCold * job.count;
   const hid_t dataset =
@@ -177,7 +177,7 @@ TuningFigures Fill(const TuningJob& job) {
   return {{"create_s", created_s - start_s}, {"write_s", written_s - created_s}};
 }
 
-// 4.12: datasets of 500 to 8000 bytes; `misaligned` are those from the threshold on that do not
+// 4.12: datasets of 500 to 8000 bytes; `misaligned`: the datasets from the threshold on that do not
 // begin at a multiple of the alignment.
 TuningFigures Aligned(const TuningJob& job) {
   const Values& values = job.values;

@@ -1,4 +1,4 @@
-// What bench_tuning does with a file: recipes of the talk of 2002 on HDF5's performance.
+// The recipes of bench_tuning, from the talk of 2002 on HDF5's performance.
 #ifndef H5MIRROR_BENCH_TUNING_RECIPES_H_
 #define H5MIRROR_BENCH_TUNING_RECIPES_H_
 
@@ -21,13 +21,13 @@ struct TuningJob {
   const std::vector<int32_t>& values;  // as many as the recipe wants
 };
 
-// Figures by name: seconds where it ends in _s.
+// Figures by name. A name that ends in _s has seconds.
 using TuningFigures = std::map<std::string, double>;
 
 struct TuningRecipe {
   const char* name;
   const char* what;
-  // How many values it writes from; they are made before the clock starts.
+  // How many values the recipe writes from; they are made before the clock starts.
   uint64_t (*value_count)(uint64_t count);
   // Leaves no object of the file open; throws Hdf5Error.
   TuningFigures (*run)(const TuningJob& job);

@@ -30,11 +30,11 @@ struct TuningSettings {
   bool never_fill = false;  // unwritten elements are not filled
 };
 
-// Adds to a list that has its driver. All throw Hdf5Error.
+// Adds the settings to a list that has its driver. All functions throw Hdf5Error.
 void SetAccess(const TuningSettings& settings, hid_t fapl);
 // The caller closes what these return.
 hid_t MakeFcpl(const TuningSettings& settings);
-// `chunk`: of a dataset that is chunked; empty for others.
+// `chunk`: the chunk of a chunked dataset; empty for other datasets.
 hid_t MakeDcpl(const TuningSettings& settings, const std::vector<hsize_t>& chunk);
 hid_t MakeDxpl(const TuningSettings& settings);
 

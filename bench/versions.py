@@ -1,4 +1,4 @@
-"""./dev bench versions: what versions cost, HDF5's onion driver and cp(1) beside ours in one run.
+"""./dev bench versions: the cost of versions, HDF5's onion driver and cp(1) beside ours in one run.
 
 See bench/README.md for what the tables mean and how to read them.
 """
@@ -25,7 +25,7 @@ class Options:
     repeats: int           # of each figure of the other sections
     mib: int
     pages: int
-    rungs: list[int]       # how many versions there are when is measured
+    rungs: list[int]       # the numbers of versions at which it measures
     rungs_ours: list[int]  # the same, of ours alone, in the last round
     commits: int           # timed at each rung, for each of the two ways to commit
     opens: int
@@ -120,7 +120,7 @@ class Bench:
         if missing <= 0:
             return
         if isinstance(history, (Plain, Copies)):
-            history.versions = rung  # Nothing of theirs changes with that.
+            history.versions = rung  # The number changes no figure of the others.
         else:
             history.commit(missing, safe=False)
         if isinstance(history, Ours):

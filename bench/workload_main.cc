@@ -55,8 +55,8 @@ Times RunOnce(const Workload& workload, const Options& options, const std::strin
   return times;
 }
 
-// The sum over all repeats: short workloads are repeated in one process, so that the clock's and
-// the scheduler's grain is small beside them.
+// Returns the sum over all repeats. Short workloads are repeated in one process, so that the grain
+// of clock and scheduler is small beside them.
 Times RunAll(const Workload& workload, const Options& options) {
   Times sum;
   for (int i = 0; i < options.repeats; ++i) {
@@ -77,8 +77,8 @@ int RunWorkload(const Options& options) {
   if (options.start_on_stdin) WaitForStart();
   const double cpu_before_s = CpuSeconds();
   const Times times = RunAll(*workload, options);
-  // The rest of the process's CPU time is for the starter to read, from wait4(2): a mirror may
-  // still be sending when the last close has returned.
+  // The starter reads the rest of the process's CPU time from wait4(2): a mirror may still be
+  // sending after the last close has returned.
   std::cout << nlohmann::json{{"workload", options.workload}, {"open_s", times.open_s},
                               {"felt_s", times.felt_s},       {"total_s", times.total_s},
                               {"bytes", times.bytes},         {"cpu_before_s", cpu_before_s}}

@@ -23,8 +23,8 @@ std::vector<uint64_t> RandomWords(size_t size_bytes) {
   return words;
 }
 
-// Changes every page of `words`, so that a file that is written again gets other bytes: a
-// mirror that skips equal pages would otherwise have nothing to do.
+// Changes every page of `words`, so that a rewritten file gets different bytes: else a mirror that
+// skips equal pages would have nothing to do.
 void Stir(std::vector<uint64_t>& words) {
   static uint64_t salt = std::random_device()();
   constexpr size_t kWordsPerPage = 4096 / sizeof(uint64_t);
@@ -32,7 +32,7 @@ void Stir(std::vector<uint64_t>& words) {
   for (size_t i = 0; i < words.size(); i += kWordsPerPage) words[i] ^= salt * 0x9e3779b97f4a7c15;
 }
 
-// Changes every word, as a program does that computes what it writes.
+// Changes every word, like a program that computes its data.
 void Recompute(std::vector<uint64_t>& words) {
   uint64_t state = words.back() + 1;
   for (uint64_t& word : words) {
@@ -112,7 +112,8 @@ uint64_t Groups(hid_t file, double scale) {
   return 0;
 }
 
-// Blocks one after another, each a dataset: what the Mig-drive work measures metadata with.
+// Blocks one after another, each a dataset: the workload with which the Mig-drive work measures
+// metadata.
 template <size_t kBytes>
 uint64_t Blocks(hid_t file, double scale) {
   const int count = Scaled(5'000, scale);
@@ -189,8 +190,8 @@ uint64_t Attributes(hid_t file, double /*scale*/) {
   return kAttributes * sizeof(uint64_t);
 }
 
-// Opens a file, writes one value, closes it: the round trips of a session, and what a warm-up
-// needs.
+// Opens a file, writes one value, closes it: the round trips of a session, and enough for a
+// warm-up.
 uint64_t Tiny(hid_t file, double /*scale*/) {
   std::vector<uint64_t> value = RandomWords(sizeof(uint64_t));
   Stir(value);

@@ -1,4 +1,4 @@
-// The programs that bench/mirror times: what users of HDF5 do, with no word about drivers.
+// The programs that bench/mirror times: typical work of HDF5's users, without a word about drivers.
 #ifndef H5MIRROR_BENCH_WORKLOADS_H_
 #define H5MIRROR_BENCH_WORKLOADS_H_
 
@@ -13,7 +13,7 @@ namespace h5mirror::bench {
 
 // How a workload wants its file.
 enum class FileUse {
-  kCreate,  // 'w': created, or truncated where it exists
+  kCreate,  // 'w': created, or truncated if it exists
   kReopen,  // 'r+': exists already, with content
 };
 
@@ -33,7 +33,7 @@ class Hdf5Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Returns `result`, or throws an Hdf5Error that names `what` where it is negative.
+// Returns `result`. If that is negative, throws an Hdf5Error that names `what`.
 template <typename T>
 T Check(T result, const char* what) {
   if (result < 0) throw Hdf5Error(std::string("HDF5 call failed: ") + what);

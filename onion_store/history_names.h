@@ -24,8 +24,8 @@ inline std::optional<int64_t> NumberAfter(std::string_view name, std::string_vie
   return number;
 }
 
-// Whether a file of the history is a pre-image's or an old head. They are made only where an index
-// is durable: with no index beside them it was lost, not never made.
+// Whether a file of the history is a segment of pre-images or an old head. These are made only once
+// an index is durable. So if there is no index beside them, the index was lost.
 inline bool ProvesAnIndex(std::string_view name) {
   return NumberAfter(name, "pages-").has_value() || NumberAfter(name, "head-").has_value();
 }

@@ -11,10 +11,10 @@
 namespace h5mirror::store {
 namespace {
 
-// Segments of which less is dead are left alone.
+// A segment with a smaller dead part is left alone.
 constexpr uint64_t kDeadPart = 8;
 
-// What was removed since the directory was read takes nothing.
+// A file that was removed since the directory was read counts 0.
 uint64_t SizeOf(EnvTree& tree, const std::string& name) {
   const auto stat = tree.Stat(name);
   return stat.ok() ? static_cast<uint64_t>(std::max<int64_t>(stat->size_bytes, 0)) : 0;
@@ -70,7 +70,7 @@ absl::StatusOr<HistorySizes> MeasureHistory(EnvTree& tree, std::string_view name
     } else if (const auto generation = GenerationOfEntry(entry.name)) {
       const uint64_t bytes = DataBytes(tree, path);
       generations[*generation] += bytes;
-      // There is no head-N of the newest one.
+      // The newest generation has no head-N.
       if (NumberAfter(entry.name, "sums-")) newest = std::max(newest, *generation);
     }
   }

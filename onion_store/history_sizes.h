@@ -24,7 +24,7 @@ struct HistorySizes {
   uint64_t old = 0;   // heads and sums of older generations
   uint64_t next = 0;  // with WithHead::kYes: the head of a generation that has no cut yet
 
-  // The part that is there for older versions, and that dropping them can give back.
+  // The part for older versions: dropping them can free it.
   uint64_t history() const { return pages + index + old; }
 };
 
@@ -36,11 +36,11 @@ absl::StatusOr<HistorySizes> MeasureHistory(EnvTree& tree, std::string_view name
 // About how many bytes the file `name`, a head or sums, takes without its holes. 0: there is none.
 uint64_t DataBytes(EnvTree& tree, const std::string& name);
 
-// True: so much of a segment is named by no row that its live records are worth copying.
+// True: rows name so little of a segment that it pays to copy its live records elsewhere.
 bool IsDeadEnough(uint64_t size_bytes, uint64_t live_bytes);
 
-// The free bytes of the disk; kFreeBytesUnknown where nobody has counted them, as in CephFS without
-// a ceph-mgr (kUnavailable). Then a copy finds out.
+// The free bytes of the disk. kFreeBytesUnknown: they are not counted (kUnavailable), as in CephFS
+// without a ceph-mgr. Then only a copy can find out.
 inline constexpr uint64_t kFreeBytesUnknown = INT64_MAX;
 absl::StatusOr<uint64_t> FreeBytesOf(EnvTree& tree);
 
@@ -48,7 +48,7 @@ absl::StatusOr<uint64_t> FreeBytesOf(EnvTree& tree);
 // and for the index.
 inline uint64_t RoomToCopy(uint64_t free_bytes) { return free_bytes - free_bytes / 4; }
 
-// The generation that `entry` of a history is the head or the sums of; nullopt: it is neither.
+// The generation whose head or sums `entry` of a history is; nullopt: it is neither.
 std::optional<int64_t> GenerationOfEntry(std::string_view entry);
 
 }  // namespace h5mirror::store

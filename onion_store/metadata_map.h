@@ -1,5 +1,5 @@
-// Which pages of a file hold HDF5 metadata, as far as writers have said. A hint: readers get these
-// pages in bulk. A wrong hint costs transfers or round trips, never wrong bytes.
+// The pages of a file that hold HDF5 metadata, as far as writers have told. A hint: readers get
+// these pages in bulk. A wrong hint costs transfers or round trips, never wrong bytes.
 #ifndef H5MIRROR_ONION_STORE_METADATA_MAP_H_
 #define H5MIRROR_ONION_STORE_METADATA_MAP_H_
 

@@ -1,6 +1,5 @@
-// What the store wants of an archive: immutable objects under names, far away and slow. The store
-// knows no more of it. Forms of it are in archive/; why and when it is used is in
-// docs/design/050-archive.md.
+// The store's view of an archive: immutable objects under names, far away and slow. archive/ has
+// its forms; docs/design/050-archive.md says why and when it is used.
 #ifndef H5MIRROR_ONION_STORE_OBJECT_STORE_H_
 #define H5MIRROR_ONION_STORE_OBJECT_STORE_H_
 
@@ -35,12 +34,12 @@ struct ObjectInfo {
 // A part of a list.
 struct ObjectPage {
   std::vector<ObjectInfo> objects;  // in byte order of their names
-  // Where the next part begins, for List() alone; empty: this is the last part.
+  // Where the next part begins, to be passed to List(); empty: this is the last part.
   std::string next;
 };
 
-// Thread-safe, but for calls that change one object at the same time: of these the caller makes one
-// after the other. Every call waits for a disk or a network, so no caller holds a lock meanwhile.
+// Thread-safe, except for calls that change the same object: the caller makes these one after the
+// other. Every call waits for a disk or a network, so no caller holds a lock meanwhile.
 //
 // `timeout` bounds a call with all its tries. Each call may be repeated.
 //
@@ -49,8 +48,8 @@ struct ObjectPage {
 //   kDeadlineExceeded    `timeout` has passed; safe to retry
 //   kUnauthenticated     it does not know the caller
 //   kPermissionDenied    the caller has no right to this
-//   kFailedPrecondition  it cannot be used as it is set up: the bucket is not there, ...
-//   kInvalidArgument     `name` is none (CheckObjectName), or the archive refuses the call
+//   kFailedPrecondition  it cannot be used as it is set up: the bucket does not exist, ...
+//   kInvalidArgument     `name` is not valid (CheckObjectName), or the archive refuses the call
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -58,9 +57,9 @@ class ObjectStore {
   // For messages: "s3://bucket/prefix", "/mnt/archive".
   virtual std::string Describe() const = 0;
 
-  // Puts an object: all of it, durably, or nothing. It replaces none.
-  // Errors: kAlreadyExists     there is one of that name. An earlier try, whose answer was lost,
-  //                            may have put it: the caller compares.
+  // Puts an object: all of it, durably, or nothing. Never replaces an object.
+  // Errors: kAlreadyExists     an object has that name. An earlier try, whose answer was lost, may
+  //                            have put it: the caller compares.
   //         kResourceExhausted the archive is full.
   //         those of `source`.
   virtual absl::Status Put(std::string_view name, ObjectSource& source, absl::Duration timeout) = 0;
@@ -76,11 +75,11 @@ class ObjectStore {
 
   // The objects whose names begin with `prefix`, at most `limit` (1..1000) of them, from the
   // beginning (`next` empty) or from ObjectPage::next on. Objects that are put or deleted between
-  // two parts may be there or not.
+  // two parts may be listed or not.
   virtual absl::StatusOr<ObjectPage> List(std::string_view prefix, std::string_view next,
                                           size_t limit, absl::Duration timeout) = 0;
 
-  // OK, too, where there is no such object.
+  // OK also if there is no such object.
   virtual absl::Status Delete(std::string_view name, absl::Duration timeout) = 0;
 };
 

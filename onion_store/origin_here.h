@@ -10,7 +10,7 @@
 namespace h5mirror::store {
 
 Origin OriginHere(const std::string& path);
-// Of this moment.
+// The provenance of a version made at this moment.
 Provenance ProvenanceNow(const std::string& program, const std::string& comment);
 
 }  // namespace h5mirror::store

@@ -14,8 +14,8 @@ std::string Period(const char* format, absl::Time time) {
   return absl::FormatTime(format, time, absl::UTCTimeZone());
 }
 
-// Members of one group cut have one client time, and server times that differ by milliseconds: they
-// are to be of one hour all the same. A clock that is wrong counts for nothing.
+// Members of one group cut have one client time, and server times that differ by milliseconds: all
+// of them must fall into the same hour. A wrong clock has no effect.
 absl::Time TimeOf(const VersionInfo& version) {
   constexpr absl::Duration kSkewMax = absl::Minutes(1);
   const absl::Time client = version.provenance.client_time;

@@ -1,4 +1,4 @@
-// Which versions a policy retains, and why: a pure function of versions and policy.
+// Decides which versions a policy retains, and why: a pure function of versions and policy.
 #ifndef H5MIRROR_ONION_STORE_RETENTION_H_
 #define H5MIRROR_ONION_STORE_RETENTION_H_
 
@@ -33,9 +33,10 @@ struct RetentionPolicy {
 // kInvalidArgument: the policy is empty, a number is negative, or a tag breaks CheckTag().
 absl::Status CheckPolicy(const RetentionPolicy& policy);
 
-// Keeps what a group needs to have a cut that is whole: of each open of the file, from the newest
-// on, the versions since the cut that was whole as the newest of them tells; and nothing of the
-// opens before one that has such a cut. Asked for each version once, newest first. Not thread-safe.
+// Retains the versions that a group needs for a whole cut. It goes through the opens of the file,
+// the newest first. Of each open it retains the versions since the newest cut that was whole by
+// then, as the newest version of that open tells. Once an open has such a cut, it retains nothing
+// of earlier opens. Asked for each version once, newest first. Not thread-safe.
 class GroupGuard {
  public:
   bool Keeps(const VersionInfo& version);

@@ -17,7 +17,7 @@ VersionInfo At(VersionNumber number, const char* time, std::vector<std::string> 
   return info;
 }
 
-// What is kept of `versions`, given oldest first: number and reasons.
+// The retained ones of `versions` (oldest first), as number and reasons.
 std::vector<std::string> Kept(const RetentionPolicy& policy, std::vector<VersionInfo> versions) {
   Retention retention(policy);
   std::vector<std::string> kept;
@@ -107,7 +107,7 @@ TEST(RetentionTest, MembersOfOneCutAreOfOneHour) {
   for (const VersionInfo& newest : {before, after}) {
     EXPECT_THAT(Kept({.keep_hourly = 2}, {old, newest}), ElementsAre("2: newest hourly group"));
   }
-  // A clock that is wrong decides nothing.
+  // A wrong clock has no effect.
   after.provenance.client_time += absl::Hours(24);
   EXPECT_THAT(Kept({.keep_hourly = 2}, {old, after}),
               ElementsAre("2: newest hourly group", "1: hourly"));

@@ -17,10 +17,10 @@ class Store;
 // A line for the log about something that no call has asked for.
 struct StoreNotice {
   enum class Kind : uint8_t {
-    kPagesLost,     // damage was found that costs versions pages
-    kWentBack,      // durable cuts that no head here can hold were dropped
+    kPagesLost,     // damage was found, and versions lost pages
+    kWentBack,      // durable cuts too large for any head here were dropped
     kCannotApply,   // a head stays at its cut; told once for each reason
-    kNoAccessList,  // heads are for the store's user alone; told once
+    kNoAccessList,  // only the store's user may use heads; told once
     kUnreadable,    // `file` is a directory of which no file can be listed; told once
     kClock,         // the machine's clock was set, or is not believed; names no file
   };
@@ -44,21 +44,21 @@ class StoreNotices {
 class StoreHealth {
  public:
   virtual ~StoreHealth() = default;
-  // Null: this store has none.
+  // Null: this store has no notices and figures.
   static StoreHealth* Of(Store& store);
 
   // The notices since the last call.
   virtual std::vector<StoreNotice> TakeNotices() = 0;
-  // Pages of versions that were found damaged, and noted as lost, since the store was opened.
+  // How many pages of versions were found damaged, and noted as lost, since the store was opened.
   virtual uint64_t lost_pages() const = 0;
 
-  // The time of day as versions are stamped with it: the machine's, where that can be true.
+  // The time of day that versions are stamped with: the machine's, if that can be true.
   virtual absl::Time Now() = 0;
   // For people: why no version or removed file may be dropped for its age now; empty: it may.
   virtual std::string DoubtOfTime() = 0;
   // By how much the machine's clock is ahead of Now().
   virtual absl::Duration ClockAhead() = 0;
-  // Does upkeep. To be called about once a second.
+  // Does upkeep. Call it about once a second.
   virtual void Tend() = 0;
 };
 

@@ -1,5 +1,5 @@
-// The values that go in and out of the store. The wire has types of its own, as disk, wire and
-// memory age apart (server/state/convert.h translates).
+// The values that go in and out of the store. The wire has types of its own, because disk, wire and
+// memory change separately (server/state/convert.h translates).
 #ifndef H5MIRROR_ONION_STORE_TYPES_H_
 #define H5MIRROR_ONION_STORE_TYPES_H_
 
@@ -35,7 +35,7 @@ struct BarrierId {
   bool operator==(const BarrierId&) const = default;
 };
 
-// The machine and real path that a file is written from.
+// The machine and real path from which a file is written.
 struct Origin {
   std::string machine_id;
   std::string host;
@@ -52,18 +52,18 @@ struct LocalStat {
   bool operator==(const LocalStat&) const = default;
 };
 
-// Who may use the local file, and who writes it.
+// The rights to the local file, and its writer.
 struct LocalAccess {
   uint32_t mode_bits = 0;  // 0..0777; 0: unknown
-  // The uid, on this host, of the verified user who may read the file; nullopt: nobody is known.
+  // The uid, on this host, of the verified user who may read the file; nullopt: unknown.
   std::optional<uint32_t> reader = std::nullopt;
   // The verified caller, "unix:anna": the owner of the file, if this session makes it. Empty:
-  // nobody is known, or has a name that CheckOwner() refuses.
+  // unknown, or a name that CheckOwner() refuses.
   std::string owner = {};
 };
 
-// The origin of a version: user, host, program. `verified_user` is empty where the server asked
-// for no token.
+// The origin of a version: user, host, program. `verified_user` is empty if the server asked for no
+// token.
 struct Provenance {
   std::string claimed_user;
   std::string verified_user;
@@ -75,13 +75,13 @@ struct Provenance {
   bool operator==(const Provenance&) const = default;
 };
 
-// How a version got bytes that another file of the store had.
+// How a version got its bytes from another file of the store.
 enum class SourceKind : uint8_t {
-  kFork = 1,       // the file begins with it: Store::Fork()
+  kFork = 1,       // the file begins with this version: Store::Fork()
   kPromotion = 2,  // File::Promote()
 };
 
-// The version of another file that a version has its bytes from.
+// For a version that has its bytes from another file: that file and its version.
 struct SourceVersion {
   SourceKind kind = SourceKind::kFork;
   FileId file_id{};  // of the other file
@@ -99,8 +99,8 @@ struct SourceVersion {
 struct GroupCut {
   std::array<uint8_t, 16> id{};  // of one open of the file
   uint64_t number = 0;           // 1, 2, 3, ... of that open
-  uint64_t whole_number = 0;     // the newest one of that open that was whole by then; 0: none
-  // Of the first member: all of them, itself first; of another one: the first member.
+  uint64_t whole_number = 0;     // the newest cut of that open that was whole by then; 0: none
+  // In the first member: all members, itself first; in other members: the first member.
   std::vector<std::string> members;
   bool IsOfSameCut(const GroupCut& other) const { return id == other.id && number == other.number; }
   bool operator==(const GroupCut&) const = default;
@@ -150,7 +150,7 @@ enum class PagePlace : uint8_t {
 // Whether a place in the head comes with the checksums of its pages.
 enum class PageSums : uint8_t { kLeaveOut, kGive };
 
-// Pages that lie one after the other.
+// Consecutive pages.
 struct PlacedRun {
   uint64_t page = 0;
   uint64_t page_count = 0;
@@ -166,7 +166,7 @@ struct PlacedRun {
     page_count = std::min(page_count, end - page);
     if (page_crc32c.size() > page_count) page_crc32c.resize(page_count);
   }
-  // Grows by `next`, where that follows in the file and on the disk. False: it does not.
+  // Grows by `next`, if that follows in the file and on the disk. False: it does not follow.
   bool TakeIn(const PlacedRun& next, uint32_t page_size_bytes) {
     const uint64_t behind = place == PagePlace::kPacked ? 0 : page_count * page_size_bytes;
     const bool follows = next.page == page_end() && next.place == place && next.file == file &&
@@ -192,9 +192,9 @@ enum class TagMode : uint8_t { kKeep, kMove };
 // The last comparison of the local file with a version.
 struct CheckInfo {
   absl::Time time;
-  VersionNumber version = 0;  // the one compared with
+  VersionNumber version = 0;  // the version compared with
   uint64_t differing_bytes = 0;
-  absl::Time equal_time = absl::InfinitePast();  // of the last one that was equal; past: none was
+  absl::Time equal_time = absl::InfinitePast();  // of the last equal comparison; past: none
 };
 
 // A file's state at one moment.
@@ -217,14 +217,14 @@ struct FileInfo {
   uint64_t history_bytes = 0;
   std::optional<CheckInfo> last_check;  // nullopt: never compared
   std::string owner;                    // "unix:anna"; empty: it has none
-  // What it began as a fork of; it stays when version 1 is dropped. nullopt: it is no fork.
+  // The source, if the file is a fork; it stays when version 1 is dropped. nullopt: it is no fork.
   std::optional<SourceVersion> forked_from = std::nullopt;
 };
 
-// Whose file it is.
+// The owner of a file.
 struct FileOwner {
   bool is_there = false;  // false: no file has that name
-  std::string owner;      // "unix:anna"; empty: nobody is known
+  std::string owner;      // "unix:anna"; empty: unknown
   bool operator==(const FileOwner&) const = default;
 };
 

@@ -11,7 +11,7 @@
 
 namespace h5mirror::store {
 
-// The part `part` of `count` of the data, 1 <= part <= count. All parts together are all of it.
+// The part `part` of `count` of the data, 1 <= part <= count. All parts together cover all of it.
 struct VerifySubset {
   int64_t part = 1;
   int64_t count = 1;
@@ -23,7 +23,7 @@ struct Damage {
   DamagePlace place = DamagePlace::kIndex;
   std::string file;  // relative to the root
   uint64_t offset = 0;
-  // The versions that read it, both ends included; 0, 0: none, or unknown.
+  // The versions that read the damaged bytes, both ends included; 0, 0: none, or unknown.
   VersionNumber oldest = 0;
   VersionNumber newest = 0;
   std::string message;

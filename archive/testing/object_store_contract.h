@@ -1,4 +1,4 @@
-// What every form of an archive must do, as tests.
+// The promises of every form of an archive, as tests.
 #ifndef H5MIRROR_ARCHIVE_TESTING_OBJECT_STORE_CONTRACT_H_
 #define H5MIRROR_ARCHIVE_TESTING_OBJECT_STORE_CONTRACT_H_
 
@@ -12,7 +12,7 @@
 
 namespace h5mirror::archive {
 
-// An object that lies in memory.
+// An object in memory.
 class TextSource final : public store::ObjectSource {
  public:
   explicit TextSource(std::string text) : text_(std::move(text)) {}
@@ -36,7 +36,7 @@ inline absl::Status PutText(store::ObjectStore& store, std::string_view name, st
 // The bytes of an object, by Head() and Get().
 absl::StatusOr<std::string> GetText(store::ObjectStore& store, std::string_view name);
 
-// Expects of an empty `store` all that its interface promises. Leaves objects behind.
+// Checks on an empty `store` all that the interface promises. Leaves objects behind.
 void ExpectObjectStoreContract(store::ObjectStore& store);
 
 }  // namespace h5mirror::archive

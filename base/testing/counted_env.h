@@ -1,4 +1,4 @@
-// An Env for tests that counts what is changed through it.
+// An Env for tests that counts the changes made through it.
 #ifndef H5MIRROR_BASE_TESTING_COUNTED_ENV_H_
 #define H5MIRROR_BASE_TESTING_COUNTED_ENV_H_
 
@@ -8,7 +8,7 @@
 
 namespace h5mirror {
 
-// A promise of the store is noted with the count of changes at its moment. Thread-safe.
+// A test notes each promise of the store with the count of changes at that moment. Thread-safe.
 class CountedEnv : public Env {
  public:
   // Changes made so far: writes, truncates, syncs, names.

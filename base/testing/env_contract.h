@@ -1,5 +1,5 @@
-// What every Env owes its callers, as tests: env_contract.cc, compiled into each program that
-// instantiates them for an Env of its own.
+// The promises of every Env to its callers, as tests. env_contract.cc has them; each program that
+// instantiates them for an Env of its own compiles it in.
 #ifndef H5MIRROR_BASE_TESTING_ENV_CONTRACT_H_
 #define H5MIRROR_BASE_TESTING_ENV_CONTRACT_H_
 
@@ -19,7 +19,7 @@ class EnvPlace {
   virtual ~EnvPlace() = default;
   virtual Env& env() = 0;
   virtual std::filesystem::path root() = 0;
-  // False: nobody counts the space of this place, and each answer is kUnavailable.
+  // False: this place does not count its space, and each answer is kUnavailable.
   virtual bool CountsSpace() const { return true; }
   // Makes a symbolic link in the root. False: this Env has none.
   virtual bool MakeSymlink(const std::string& target, const std::string& name) = 0;

@@ -35,9 +35,9 @@ struct FailingEnv::State {
   std::function<void()> hook ABSL_GUARDED_BY(mutex);
   Lie lie ABSL_GUARDED_BY(mutex);
   uint64_t grow_count ABSL_GUARDED_BY(mutex) = 0;
-  std::set<EnvFile*> unsynced ABSL_GUARDED_BY(mutex);  // the other Env's
+  std::set<EnvFile*> unsynced ABSL_GUARDED_BY(mutex);  // of the wrapped Env
 
-  // To be asked before each call that can fail.
+  // Call this before each call that can fail.
   absl::Status Call(Kind kind) ABSL_LOCKS_EXCLUDED(mutex) {
     std::function<void()> hook_now;
     absl::Status status;
@@ -145,13 +145,13 @@ class FailingFile final : public EnvFile {
     return file_->ShareFrom(*static_cast<FailingFile&>(from).file_);
   }
   EnvFile& behind() { return *file_; }
-  // Before a sync. False: it lies.
+  // Called before a sync. False: the sync lies.
   absl::StatusOr<bool> BeginSync() {
     if (const absl::Status fault = state_.Call(Kind::kSync); !fault.ok()) {
       return absl::InternalError(fault.message());
     }
     if (state_.Lies(name_)) return false;
-    NoteSynced();  // What is written from now on may be covered or not.
+    NoteSynced();  // The sync may or may not cover bytes that are written from now on.
     return true;
   }
 
@@ -211,7 +211,7 @@ class FailingTree : public EnvTree, public KnowsFileSizes, public KnowsNameOrder
     if (state_.Lies(name)) return absl::OkStatus();
     return tree_->SyncDirectory(name);
   }
-  // Each file is a sync of its own. Those that do not fail are made.
+  // Each file counts as a sync of its own. The syncs that do not fail are made.
   absl::Status SyncAll(absl::Span<const FileSync> files) override {
     absl::Status fault;
     std::vector<FileSync> behind;

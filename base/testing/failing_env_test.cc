@@ -22,7 +22,7 @@ class FailingEnvTest : public ::testing::Test {
                       ->ReadAt(0, absl::MakeSpan(bytes)));
     return bytes;
   }
-  // Of the disk behind it, which keeps nothing that was not synced.
+  // The file's bytes on the disk of the wrapped Env, which loses all unsynced changes.
   std::string ReadAfterPowerLoss() {
     CrashPoint point{.change_count = behind_.change_count(),
                      .data = Unsynced::kDropped,
@@ -121,8 +121,8 @@ TEST_F(FailingEnvTest, NamesKeepTheirOrderWhereTheyDoBehindIt) {
   EXPECT_TRUE(KeepsNamesInOrder(*tree_));
 }
 
-// A rename is there with all that was named before in both of its directories. What has nothing to
-// do with it may be lost.
+// If a rename survives, so do all earlier names in both of its directories. Unrelated names may be
+// lost.
 TEST_F(FailingEnvTest, ADiskThatKeepsNamesInOrderLosesThemInOrder) {
   behind_.SetGrowsAhead(true);
   for (const char* name : {"d", "other"}) ASSERT_TRUE(tree_->MakeDirectory(name, 0700).ok());
@@ -151,7 +151,8 @@ TEST_F(FailingEnvTest, ADiskThatKeepsNamesInOrderLosesThemInOrder) {
   EXPECT_LT(without_another, renamed);
 }
 
-// The sync of one of its directories makes a rename safe, and so all before it in the other one.
+// A sync of one of its directories makes a rename safe, and with it all earlier names in the other
+// directory.
 TEST_F(FailingEnvTest, ASyncOfOneDirectoryCoversWhatARenameCovers) {
   behind_.SetGrowsAhead(true);
   ASSERT_TRUE(tree_->MakeDirectory("d", 0700).ok());

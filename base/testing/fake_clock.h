@@ -22,7 +22,7 @@ class FakeClock final : public Clock {
     absl::MutexLock lock(&mutex_);
     return monotonic_;
   }
-  // Moves both, forward.
+  // Moves both times forward.
   void Advance(absl::Duration duration) {
     absl::MutexLock lock(&mutex_);
     now_ += duration;

@@ -42,7 +42,8 @@ void ApplyUnsynced(const FaultChange& change, Unsynced data, std::mt19937_64& ra
   if (fate == 1) ApplyTorn(change, random, disk);
 }
 
-// Of which changes nothing can be lost any more. Seen from the back: which nodes are synced later.
+// Marks the changes of which nothing can be lost any more. Goes backwards, and notes which nodes
+// are synced later.
 std::vector<bool> SafeChanges(absl::Span<const FaultChange> changes) {
   std::vector<bool> safe(changes.size(), false);
   std::set<uint64_t> synced;
@@ -55,13 +56,13 @@ std::vector<bool> SafeChanges(absl::Span<const FaultChange> changes) {
   return safe;
 }
 
-// How many of the changes before `end`, from the first, have all their names kept.
+// The number of changes, from the first on and before `end`, whose names all survive.
 size_t KeptCount(size_t safe, size_t end, Unsynced names, std::mt19937_64& random) {
   if (names == Unsynced::kDropped || safe >= end) return safe;
   return names == Unsynced::kKept ? end : safe + random() % (end - safe + 1);
 }
 
-// Up to which change the names of each directory are kept.
+// For each directory: the change up to which its names survive.
 class KeptNames {
  public:
   KeptNames(absl::Span<const FaultChange> changes, const CrashPoint& point,
@@ -99,7 +100,7 @@ class KeptNames {
   }
 
  private:
-  // What is safe in one directory with a rename is safe in the other one up to it.
+  // A rename that is safe in one directory makes the other directory safe up to it.
   static void MakeRenamesSafe(absl::Span<const FaultChange> changes,
                               std::map<uint64_t, size_t>* safe) {
     for (bool goes_on = true; goes_on;) {
@@ -114,7 +115,7 @@ class KeptNames {
       }
     }
   }
-  // Never less than what is safe, where MakeRenamesSafe() was called.
+  // Never drops a safe name, if MakeRenamesSafe() was called.
   void DropHalfRenames(absl::Span<const FaultChange> changes) {
     for (bool goes_on = true; goes_on;) {
       goes_on = false;
@@ -133,7 +134,7 @@ class KeptNames {
 };
 
 void ApplyName(const FaultChange& change, size_t number, const KeptNames& kept, FaultDisk* disk) {
-  // The file may get another name that is kept.
+  // The file may get another name that survives.
   if (change.kind == Kind::kCreate) disk->nodes[change.target].mode_bits = change.offset;
   const bool here = kept.Has(change.node, number);
   if (change.kind != Kind::kRename && change.kind != Kind::kLink) {
@@ -142,7 +143,8 @@ void ApplyName(const FaultChange& change, size_t number, const KeptNames& kept, 
   }
   if (!kept.Has(change.to_node, number)) return;
   FaultChange part = change;
-  // The old name is still there; of a directory, which has one only, a check of the disk drops it.
+  // The old name is still there. A directory has only one name: a check of the disk drops the old
+  // one.
   if (!here && !disk->nodes[change.target].directory) part.kind = Kind::kLink;
   disk->Apply(part);
 }
@@ -211,7 +213,7 @@ void FaultDisk::Apply(const FaultChange& change) {
       node.entries.erase(change.name);
       [[fallthrough]];
     case Kind::kLink:
-      nodes[change.target];  // It may have lost the name that it was made with.
+      nodes[change.target];  // The node may have lost the name that it was made with.
       nodes[change.to_node].entries[change.to_name] = change.target;
       break;
     case Kind::kRemove:

@@ -30,14 +30,14 @@ struct FaultChange {
     kSyncDirectory
   };
   Kind kind = Kind::kWrite;
-  uint64_t node = 0;    // the file; of a name, the directory
+  uint64_t node = 0;    // the file; for a change of a name, the directory
   uint64_t offset = 0;  // kTruncate: the size; kSetMode, kCreate: the mode bits
-  std::string bytes;    // kZero: its size counts; kSetMode: the access list
+  std::string bytes;    // kZero: only its size matters; kSetMode: the access list
   std::string name;
   uint64_t target = 0;   // the node of the name
   uint64_t to_node = 0;  // kRename, kLink: directory of `to_name`
   std::string to_name;
-  int64_t time = 0;  // of the files that it changes
+  int64_t time = 0;  // the new time of the files that it changes
 
   bool is_name() const {
     return kind == Kind::kCreate || kind == Kind::kMakeDirectory || kind == Kind::kRename ||
@@ -49,27 +49,29 @@ struct FaultChange {
   }
 };
 
-// The unsynced changes that survive a power loss.
+// Which unsynced changes survive a power loss.
 enum class Unsynced : uint8_t {
   kDropped,
   kKept,
-  // Of each change to data: all, nothing, or any of its 512-byte sectors; of names any number.
+  // Of each change to data: all, nothing, or any of its 512-byte sectors. Of changes of names: any
+  // number.
   kMixed,
 };
 
-// How names that no sync covers are lost.
+// How a power loss drops names that no sync covers.
 enum class NameOrder : uint8_t {
-  // As in a journal: with one name all names before it survive.
+  // As in a journal: if a name survives, all earlier names survive too.
   kJournal,
-  // Each directory on its own. A file that moves between two may be in both, never in none; a
-  // directory is in one.
+  // Each directory on its own. A file that moves between two directories may be in both, never in
+  // none. A directory that moves is in one.
   kPerDirectory,
-  // Each directory on its own, as base/names_in_order.h promises: a rename is in both or in none,
-  // and where it is in none, so is all that follows it in either.
+  // Each directory on its own, as base/names_in_order.h promises. A rename survives in both
+  // directories or in neither. If it does not survive, nothing after it survives in either
+  // directory.
   kWholeRenames,
 };
 
-// One moment, and one of the states that a power loss may leave then.
+// A moment, and one of the states that a power loss may leave at that moment.
 struct CrashPoint {
   size_t change_count = 0;  // the changes that were made
   Unsynced data = Unsynced::kMixed;
@@ -96,15 +98,15 @@ struct FaultDisk {
   void Apply(const FaultChange& change);
   // kNotFound. "" is the root.
   absl::StatusOr<uint64_t> Find(std::string_view name) const;
-  // A name of `node`; "(no name)".
+  // A name of `node`, or "(no name)".
   std::string NameOf(uint64_t node) const;
   // Equal for equal names, modes and bytes. Times do not matter.
   uint64_t Fingerprint() const;
 };
 
-// The disk after a power loss at `point`, of `start` with `changes`. A change to data is safe
-// behind a sync of its file, unless a sync failed in between; a name behind a sync of one of its
-// directories.
+// The disk after `start`, `changes`, and a power loss at `point`. A later sync of its file makes a
+// change to data safe, unless a sync failed in between. A later sync of one of its directories
+// makes a name safe.
 FaultDisk CrashedDisk(const FaultDisk& start, absl::Span<const FaultChange> changes,
                       const CrashPoint& point);
 

@@ -63,7 +63,7 @@ struct FaultEnv::State {
   uint64_t capacity ABSL_GUARDED_BY(mutex) = UINT64_MAX;
   bool counts_space ABSL_GUARDED_BY(mutex) = true;
   std::optional<bool> shares_blocks ABSL_GUARDED_BY(mutex);
-  std::map<uint64_t, uint64_t> shared_bytes ABSL_GUARDED_BY(mutex);  // by node; taken for shared on
+  std::map<uint64_t, uint64_t> shared_bytes ABSL_GUARDED_BY(mutex);  // by node; counted as shared
   bool has_access_lists ABSL_GUARDED_BY(mutex) = true;
   bool grows_ahead ABSL_GUARDED_BY(mutex) = false;
   bool lies_about_names ABSL_GUARDED_BY(mutex) = false;
@@ -86,7 +86,7 @@ struct FaultEnv::State {
     changes.push_back(std::move(change));
   }
   uint64_t UsedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
-    // Files without a name are kept, since a crash may bring the name back.
+    // Nameless files stay, since a crash may bring the name back.
     std::set<uint64_t> named;
     for (const auto& [number, node] : disk.nodes) {
       for (const auto& [name, target] : node.entries) named.insert(target);
@@ -115,7 +115,7 @@ namespace {
 
 using StatePtr = std::shared_ptr<FaultEnv::State>;
 
-// Files lie in memory.
+// Files are in memory.
 constexpr uint64_t kFileBytesMax = uint64_t{1} << 30;
 absl::Status CheckEnd(uint64_t end_bytes) {
   if (end_bytes <= kFileBytesMax) return absl::OkStatus();

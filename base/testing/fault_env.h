@@ -1,5 +1,5 @@
-// Env's twin for tests: a file system in memory. It fails on demand, and gives the states that a
-// power loss might have left at any moment of its past.
+// Env's twin for tests: a file system in memory. It fails on demand. It also gives the states that
+// a power loss might have left at any moment of its past.
 #ifndef H5MIRROR_BASE_TESTING_FAULT_ENV_H_
 #define H5MIRROR_BASE_TESTING_FAULT_ENV_H_
 
@@ -17,13 +17,14 @@
 
 namespace h5mirror {
 
-// Thread-safe. Has one tree, whatever root is named. Files lie in memory as they are, up to 1 GiB
-// each: keep them small. Copies made by Crash() are independent.
+// Thread-safe. Has one tree, whatever root is named. Files are kept in memory uncompressed, up to 1
+// GiB each: keep them small. Copies made by Crash() are independent.
 //
-// The model of a power loss. Of a file's data and mode, the changes that its last successful Sync()
-// covered survive; of each later one, independently: all, nothing, or any of its 512-byte sectors.
-// Names survive up to the last that a SyncDirectory() covered, and any number of those after it, as
-// NameOrder says. A change that a failed Sync() should have covered is covered by no later one.
+// The model of a power loss. Changes of a file's data and mode survive if its last successful
+// Sync() covered them. Of each later change, independently: all, nothing, or any of its 512-byte
+// sectors. Names survive up to the last one that a SyncDirectory() covered, and any number after
+// it, as NameOrder says. If a failed Sync() should have covered a change, no later Sync() covers
+// it.
 class FaultEnv final : public CountedEnv, public KnowsBootTime {
  public:
   FaultEnv();
@@ -37,57 +38,61 @@ class FaultEnv final : public CountedEnv, public KnowsBootTime {
   // The time of day; null: the machine's. Copies begin with the machine's.
   void SetTime(std::function<absl::Time()> now);
 
-  // The result of SinceBoot(); null: unset. Copies begin without it.
+  // The result of SinceBoot(); null: unset. In copies it is unset.
   void SetBootTime(std::function<BootTime()> boot_time);
 
   // ---- Faults ----
-  // The call number `call` (from call_count() on, 0 is the next) fails once, with `status`: a write
-  // after half of its bytes; a Sync() loses the changes that it should have covered.
+  // Makes the call numbered `call` (counted from call_count() on; 0 is the next) fail once, with
+  // `status`. A write fails after half of its bytes. A Sync() loses the changes that it should have
+  // covered.
   void FailCall(uint64_t call, absl::Status status) { FailCalls(call, 1, std::move(status)); }
   // The same for `count` calls one after the other.
   void FailCalls(uint64_t call, uint64_t count, absl::Status status);
-  // Every Open() and List() of a name with `part` in it fails with `status`; OK: none does.
+  // Makes every Open() and List() of a name that contains `part` fail with `status`; OK: none
+  // fails.
   void FailOpensOf(std::string part, absl::Status status);
   // False: no file gets an access list.
   void SetAccessLists(bool has_access_lists);
-  // Calls made so far, all that can fail.
+  // The number of calls so far, of all that can fail.
   uint64_t call_count() const;
   bool fault_met() const;
-  // Bytes that files may hold together; writes beyond fail with kResourceExhausted.
+  // The bytes that all files together may hold. A write beyond that fails with kResourceExhausted.
   void SetCapacity(uint64_t bytes);
   // False: free and total bytes are kUnavailable.
   void SetCountsSpace(bool counts_space);
-  // Whether all files can share blocks, or none can; unset: every second one can, and CanShare()
-  // says no. Bytes that a file has shared do not count.
+  // True: all files can share blocks. False: none can. Unset: every second file can, and CanShare()
+  // says no. Shared bytes do not count as used.
   void SetSharesBlocks(std::optional<bool> shares_blocks);
-  // Whether it is as CephFS: GrowAhead() does it, and names keep their order. Copies likewise.
+  // True: behaves as CephFS: GrowAhead() grows the file, and names keep their order. Copies do the
+  // same.
   void SetGrowsAhead(bool grows_ahead);
-  // True: it says that names keep their order, and loses them as if they did not. Copies likewise.
+  // True: claims that names keep their order, but loses names as if they did not. Copies do the
+  // same.
   void SetLiesAboutNames(bool lies);
   // The result of FileSizes(). Files have at most 1 GiB in any case.
   void SetFileSizes(const FileSizeMax& max);
   // The bytes of all files now.
   uint64_t used_bytes() const;
-  // Called before each change, with the present disk, under the tree's lock. True: the disk lies,
-  // and the call reports success without the change. Null: the disk does not lie.
+  // Called before each change, with the present disk, under the tree's lock. True: the disk lies:
+  // the call reports success without the change. Null: the disk never lies.
   using Lie = std::function<bool(const FaultDisk& disk, const FaultChange& change)>;
   void SetLie(Lie lie);
   // Called after each read of a file, by the thread that read, with no lock held: a test can let
   // time pass there. Null: none.
   using AfterRead = std::function<void(const std::string& name)>;
   void SetAfterRead(AfterRead after_read);
-  // Rot: no change, and no time of the file shows it. kNotFound, kOutOfRange.
+  // Bit rot: it is not among the changes, and no time of the file shows it. kNotFound, kOutOfRange.
   absl::Status FlipBit(std::string_view name, uint64_t bit);
 
   // ---- Crashes ----
-  // Each prefix of the changes is a moment.
+  // The number of changes so far. Each prefix of the changes is a moment for a crash.
   size_t change_count() const override;
   // A state that a power loss after the first `changes` changes might leave; `seed` chooses one.
   std::unique_ptr<FaultEnv> Crash(size_t changes, uint64_t seed) const;
   std::unique_ptr<FaultEnv> Crash(const CrashPoint& point) const;
-  // `point` as Crash() takes it: where names keep their order, none is lost without it.
+  // `point`, made possible for this Env: if names keep their order, no name is lost out of order.
   CrashPoint Possible(const CrashPoint& point) const;
-  // The state after a crash of the process alone: everything survives.
+  // The state after a crash of only the process: everything survives.
   std::unique_ptr<FaultEnv> CopyNow() const;
 
   // Equal for equal names, modes and bytes. Times do not matter.
@@ -95,7 +100,7 @@ class FaultEnv final : public CountedEnv, public KnowsBootTime {
   // For people: "write d/x.h5 [0, 512)".
   std::string DescribeChange(size_t number) const;
 
-  struct State;  // of the file system; in the source file
+  struct State;  // the file system's state; in the source file
 
  private:
   std::shared_ptr<State> state_;

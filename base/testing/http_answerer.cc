@@ -12,7 +12,7 @@
 namespace h5mirror {
 namespace {
 
-// The bytes of the body that the headers announce; 0 without.
+// The size of the body, as the headers announce it; 0: they do not.
 size_t BodySize(const std::string& request) {
   const std::string name = "Content-Length: ";
   const size_t at = request.find(name);

@@ -19,8 +19,8 @@ class HttpAnswerer {
   ~HttpAnswerer();
   HttpAnswerer(const HttpAnswerer&) = delete;
 
-  // What the next request gets: the whole answer, "HTTP/1.1 200 OK\r\n...". An empty one is never
-  // sent: that connection stays open until the end of this object. Without any left: 200, "ok".
+  // Adds the whole answer to a later request, "HTTP/1.1 200 OK\r\n...". An empty answer is never
+  // sent: that connection stays open until the end of this object. If no answer is left: 200, "ok".
   void Answer(std::string bytes);
   // The same, with a body.
   void Answer(int code, const std::string& body);
@@ -41,7 +41,7 @@ class HttpAnswerer {
   mutable absl::Mutex mutex_;
   std::deque<std::string> answers_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> requests_ ABSL_GUARDED_BY(mutex_);
-  std::vector<OwnedFd> hanging_;  // of the thread
+  std::vector<OwnedFd> hanging_;  // used by the thread only
   std::thread thread_;
 };
 

@@ -1,1 +1,1 @@
-"""What the benchmarks share: processes, drivers, the machine, tables. Standard library only."""
+"""The common parts of the benchmarks: processes, drivers, the machine, tables. Standard library only."""

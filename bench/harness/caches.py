@@ -10,7 +10,7 @@ DROP = Path("/proc/sys/vm/drop_caches")
 
 
 def drop_caches(*tops: Path) -> str:
-    """Puts what lies below `tops` out of the page cache; says how: by `drop_caches`, or `fadvise` of each file."""
+    """Drops the files below `tops` from the page cache. Returns the way: `drop_caches`, or `fadvise` of each file."""
     settle_disk()
     try:
         DROP.write_text("3\n")
@@ -25,8 +25,8 @@ def drop_caches(*tops: Path) -> str:
 
 
 def touch_memory(mib: int) -> None:
-    """Takes so much memory, and gives it back. A virtual machine may have to get it from its host first, which would
-    else cost the next program that needs it."""
+    """Touches so much memory, and frees it. A virtual machine may have to get it from its host first; else the next
+    program that needs it would pay for that."""
     if mib == 0:
         return
     with mmap.mmap(-1, mib << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
@@ -70,7 +70,7 @@ class _Group:
         return self
 
     def add(self, pid: int) -> None:
-        """From now on what it takes more is counted here."""
+        """From now on the process's new memory is counted here."""
         (self.path / "cgroup.procs").write_text(str(pid))
 
     def __exit__(self, *_):
@@ -80,7 +80,7 @@ class _Group:
 
 
 class MemoryGroup(_Group):
-    """Bounds what processes and their page cache take."""
+    """Bounds the memory of processes and their page cache."""
 
     def __init__(self, name: str, limit_bytes: int):
         super().__init__(name, "memory", "memory")

@@ -36,9 +36,9 @@ class Ceph:
                            check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, timeout=120)
 
     def raw_mib_per_s(self, gib: int) -> float:
-        """What RADOS takes by itself of so many GiB: objects of 4 MiB, 16 at a time, as a file in CephFS is written.
+        """The speed of RADOS alone for so many GiB: objects of 4 MiB, 16 at a time, as a file in CephFS is written.
 
-        It removes them again. By time alone a fast disk would fill the OSD."""
+        Removes them again. With a limit by time alone a fast disk would fill the OSD."""
         done = subprocess.run(["rados", "-c", self.directory / "ceph.conf", "-p", "data", "bench", "600", "write",
                                "--max-objects", str(256 * gib)],
                               check=True, capture_output=True, text=True, timeout=720)

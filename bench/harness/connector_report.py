@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from harness.promise import Promise
 from harness.stats import Sample, format_ratio, format_seconds, format_table
 
-# What the connector may cost, as times the driver alone.
+# The limit for the connector, as times the driver alone.
 IDLE_MAX = 1.02
 TICKS_MAX = 1.05
 TICKS_OF_GROUPS_MAX = 1.15

@@ -57,7 +57,8 @@ class Daemon:
         return session_cpu_seconds(self._process.pid)
 
     def reset_peak_mib(self) -> float:
-        """From now on peak_mib() is the most that the process took since; returns what it takes."""
+        """From now on peak_mib() is the most memory that the process has taken since this call. Returns its memory
+        now."""
         Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")
         return self.peak_mib()
 
@@ -103,7 +104,7 @@ class Daemon:
 class Server(Daemon):
     """h5mirrord on a root of its own; with `certificates`, a directory of `h5mirrord init`, TLS.
 
-    `far`: its writers come through a delay, and as behind an `ssh -L` its listener cannot tell.
+    `far`: its writers come through a delay. As behind an `ssh -L`, its listener cannot tell.
     """
 
     def __init__(self, root: Path, log: Path, certificates: Path | None = None, *,
@@ -115,7 +116,7 @@ class Server(Daemon):
         self.flags = flags  # more settings
 
     def start(self) -> None:
-        """Also again after stop(): on the same port, so that clients find it."""
+        """May be called again after stop(): uses the same port, so that clients find it."""
         self.root.mkdir(parents=True, exist_ok=True)
         port_file = self.log.with_suffix(".port")
         port_file.unlink(missing_ok=True)
@@ -163,7 +164,7 @@ def make_certificates(directory: Path) -> Path:
 
 
 class StockMirror(Daemon):
-    """HDF5's mirror_server. It takes no port 0, so a free one is looked for."""
+    """HDF5's mirror_server. It does not accept port 0, so a free port is searched."""
 
     def start(self) -> None:
         for _ in range(20):
@@ -205,7 +206,7 @@ class DelayProxy(Daemon):
             self._wait_for_port(port_file)
 
     def tell(self, words: str) -> dict:
-        """Has it obey (tests/fault_proxy/control.h); returns what it has carried so far."""
+        """Sends it a command (tests/fault_proxy/control.h); returns its totals so far."""
         self._process.stdin.write(words.encode() + b"\n")
         self._process.stdin.flush()
         return json.loads(self._process.stdout.readline())

@@ -37,7 +37,7 @@ ALL = (SEC2, SEC2_FSYNC, SPLITTER, STOCK, NONE, APPLIED, DURABLE, TLS)
 
 
 class WrongBytes(RuntimeError):
-    """The mirror does not hold what the local file holds: its time is worth nothing."""
+    """The mirror's bytes differ from the local file's: its time is worth nothing."""
 
 
 class Site:
@@ -122,7 +122,7 @@ class Site:
             warm_up=self.local / "warm-up.h5" if warm else None, fsync=self.driver.fsync, before=before, **options))
 
     def timed(self, name: str, start) -> Run:
-        """The same with what `start` times: it calls what it is given when the program is ready."""
+        """The same with another way to time: `start` calls its argument when the program is ready."""
         cpu_before_s = 0.0
 
         def before():

@@ -27,7 +27,7 @@ class FileSet:
     each_reads_all: bool
     files: int
     block_kib: int
-    disk_mib: int = 0        # what the disk brings in a second; 0: as fast as it is
+    disk_mib: int = 0        # the disk's bandwidth in a second; 0: no limit
     is_cold: bool = True
     meta_block_kib: int = 0  # H5Pset_meta_block_size; 0: HDF5's own
     touch_mib: int = 0       # memory that is touched before each run
@@ -133,13 +133,14 @@ def _fill_caches(way: str, files: FileSet, site: Site) -> None:
 
 
 def _config(way: str, processes: int, files: FileSet, site: Site, group: MemoryGroup, stack: ExitStack) -> str | None:
-    """Half of the memory is for caches: the readers' own, or half of that and the agent's."""
+    """Half of the memory is for caches: the readers' own; with an agent half of that each for the readers and the
+    agent."""
     if way == LOCAL:
         return None
     if way == REMOTE:
         cache_mib = max(1, files.limit_mib // 2 // processes)
         return reader_config(site.address(), site.local, cache=f"{cache_mib}MiB", agent="off")
-    # What is shared takes half of an agent's cache.
+    # Shared blocks take half of an agent's cache.
     agent = stack.enter_context(ReadersAgent(site.address(), site.directory, cache_mib=max(16, files.limit_mib // 2)))
     group.add(agent.pid)
     cache_mib = max(1, files.limit_mib // 4 // processes)

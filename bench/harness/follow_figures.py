@@ -9,7 +9,7 @@ _OURS, _THEIRS, _PLAIN = "#1f6f8b", "#c8553d", "#8a8a8a"
 
 
 def draw(report, directory: Path) -> list[str]:
-    """Writes follow-*.png into `directory`; returns what is to be said about it."""
+    """Writes follow-*.png into `directory`; returns a line about it."""
     try:
         import matplotlib
     except ImportError:

@@ -1,4 +1,4 @@
-"""Part 4 of bench/follow.py: what a server takes for many subscribers of one file."""
+"""Part 4 of bench/follow.py: the memory and CPU of a server with many subscribers of one file."""
 
 import subprocess
 import time
@@ -12,15 +12,15 @@ from harness.workload import Timed, WorkloadFailed
 
 FILE = "pulse.h5"
 PROCESSES = 10
-# What a subscriber reads of each cut, and what bench_subscribers is told.
+# The bytes that a subscriber reads of each cut, and the flags of bench_subscribers for that.
 ALL, METADATA = "all", "metadata only"
 FLAGS = {ALL: [], METADATA: ["--metadata"]}
 COUNTS = ("refused", "expired", "passed_over", "received_bytes")
 
 
 def measure(reads: str, subscribers: int, ticks: int, tick_ms: float, kib: int, directory: Path) -> dict:
-    """Server's memory (MiB) and CPU while they follow, and what each subscriber held in the end: checked to be the
-    last cut's bytes."""
+    """The server's memory (MiB) and CPU while they follow, and the bytes of each subscriber in the end: checked to be
+    the last cut's."""
     timeout_s = 180 + 4 * ticks * tick_ms / 1000
     with Site(MIRROR, directory / "site") as site, ExitStack() as stack:
         writer = stack.enter_context(Timed(

@@ -1,4 +1,4 @@
-"""What the project promises of following and reading, checked against a run of bench/follow.py."""
+"""The project's promises about following and reading, checked against a run of bench/follow.py."""
 
 from harness import follow_crowd, follow_scans, follow_tables
 from harness.stats import Sample

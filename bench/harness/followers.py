@@ -15,6 +15,6 @@ def reopening(address: str, name: str, scratch: Path, timeout_s: float) -> Timed
 
 
 def latency_reader(address: str, name: str, scratch: Path, timeout_s: float) -> Timed:
-    """The same, that notes when it read what."""
+    """The same, but notes each value with the time at which it was read."""
     return Timed([paths.python(), paths.PROGRAMS / "latency_reader.py", f"{URL_PREFIX}{address}/{name}"],
                  scratch=scratch, timeout_s=timeout_s, python=True)

@@ -67,7 +67,7 @@ def text(args, facts: dict, figures: dict, syncs: dict) -> str:
 
 
 def draw(args, facts: dict, figures: dict, directory: Path) -> str:
-    """Writes h5edit.png into `directory`; returns what is to be said about it."""
+    """Writes h5edit.png into `directory`; returns a line about it."""
     try:
         import matplotlib
     except ImportError:

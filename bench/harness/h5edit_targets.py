@@ -1,4 +1,4 @@
-"""What the project promises of h5edit's speed, checked against a run of bench/h5edit.py."""
+"""The project's promises about h5edit's speed, checked against a run of bench/h5edit.py."""
 
 from harness.promise import Promise
 from harness.stats import Sample
@@ -9,7 +9,7 @@ FLAT_MAX = 1.25  # the largest file's, as times the smallest one's
 
 
 def check_targets(megabytes: list[int], figures: dict, syncs: dict) -> list[Promise]:
-    """Each promise where it is nearest to being broken."""
+    """Each promise, with the figure that is nearest to breaking it."""
     def median(mb: int, row: str) -> float:
         return Sample(figures[mb, row]).median
 

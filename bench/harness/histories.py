@@ -30,7 +30,7 @@ def history_tool(verb: str, file: Path, *, scratch: Path, timeout_s: float = 180
 
 
 def disk_bytes(*tops: Path) -> int:
-    """What files take on the disk, holes left out."""
+    """The bytes of files on the disk, without holes."""
     total = 0
     for top in tops:
         for path in [top, *top.rglob("*")] if top.exists() else []:
@@ -98,7 +98,7 @@ class History:
         return str(version)
 
     def history_bytes(self) -> int:
-        """What the disk holds beside the file."""
+        """The bytes on the disk beside the file."""
         return 0
 
 
@@ -160,7 +160,7 @@ class Ours(History):
 
 
 class Onion(History):
-    """HDF5's own. A revision is what the version before it differs by, and nothing is ever synced."""
+    """HDF5's own. A revision has the differences to the version before, and nothing is ever synced."""
 
     label = "onion driver"
     driver = "onion"

@@ -1,4 +1,4 @@
-"""What a figure was measured on: without it, it says nothing."""
+"""The machine of a figure: without it the figure says nothing."""
 
 import contextlib
 import os

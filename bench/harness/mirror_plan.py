@@ -1,4 +1,4 @@
-"""What bench/mirror.py runs: the cells of its tables, each one workload, state and driver."""
+"""The runs of bench/mirror.py: the cells of its tables, each one workload, state and driver."""
 
 from dataclasses import dataclass, field
 
@@ -50,12 +50,12 @@ class Cell:
 
 @dataclass
 class Lane:
-    """One driver over one link: what runs in one Site, one after the other."""
+    """One driver over one link: the runs in one Site, one after the other."""
 
     driver: Driver
     link: str = LOOPBACK
     round_trip_ms: float | None = None
-    scaled: bool = False  # a reduced workload, for what would take minutes in full
+    scaled: bool = False  # a reduced workload, if the full one would take minutes
 
     def states(self, workload: Workload) -> list[str]:
         if self.scaled:
@@ -92,7 +92,7 @@ def lanes(options: Options, workload: Workload) -> list[Lane]:
     no_delay = {"link": link_name(0), "round_trip_ms": 0}
     for driver in options.drivers:
         if driver.kind == "h5mirror":
-            # The same proxy without delay tells what of the change is the proxy's own work.
+            # The same proxy without delay shows which part of the change is the proxy's own work.
             wanted += [Lane(driver, **no_delay)] if options.with_control else []
             wanted.append(Lane(driver, **delayed))
         elif driver.kind == "mirror":

@@ -1,4 +1,4 @@
-"""What the project promises of its mirror's speed, checked against a run."""
+"""The project's promises about its mirror's speed, checked against a run."""
 
 from harness import drivers
 from harness.mirror_plan import EXISTING, NEW, Cell, link_name

@@ -1,4 +1,4 @@
-"""The sections of bench/outage.py: each yields ((row, round trip in ms), what measures it once)."""
+"""The sections of bench/outage.py: each yields ((row, round trip in ms), a function that measures it once)."""
 
 import json
 import os
@@ -16,7 +16,7 @@ WORKLOAD = "contiguous_flush"
 
 
 def ours(key: str, **more: str) -> Driver:
-    """The plugin with its defaults, but for what is given."""
+    """The plugin with its defaults, except for the given settings."""
     keys = {"ack": "none", "ack_commit": "durable", "timeout": "1s", **more}
     return Driver(key, key, "h5mirror", ack="none", more=tuple(keys.items()))
 
@@ -29,7 +29,7 @@ def _drivers(options) -> list[Driver]:
 
 
 def there(options, directory: Path):
-    """The server is there: what each policy costs."""
+    """The server is up: the cost of each policy."""
     yield (drivers.SEC2.label, 0.0), lambda: _one_run(drivers.SEC2, None, options, directory)
     for round_trip_ms in options.round_trips_ms:
         for driver in _drivers(options):
@@ -47,7 +47,7 @@ def _figures(run) -> dict:
 
 
 def away(options, directory: Path):
-    """The server goes when the program is about to begin: killed, or stopped so that nobody answers."""
+    """The server goes away when the program is about to begin: it is killed, or stopped so that it does not answer."""
     for how in (signal.SIGKILL, signal.SIGSTOP):
         name = "killed" if how == signal.SIGKILL else "stopped"
         for driver in _drivers(options):
@@ -92,7 +92,7 @@ def resync(options, directory: Path):
                     lambda w=way, p=pages, ms=round_trip_ms: _level(w, p, ms, options, directory))
 
 
-# By the next open, that knows what is missing; by digests, as nobody does; and whole.
+# By the next open, which knows the missing bytes; by digests, if they are unknown; and by a copy of the whole file.
 WAYS = ("next open", "h5mirror resync", "h5mirror push")
 
 
@@ -103,7 +103,7 @@ def _level(way: str, pages: int, round_trip_ms: float, options, directory: Path)
         mirrored = {"driver": "h5mirror", "config": site.config()}
         history_tool("create", file, scratch=site.directory, mib=options.mib, **mirrored)
         site.check(file.name)
-        # What the plugin does not see it cannot note.
+        # The plugin cannot note changes that it does not see.
         seen = mirrored if way == "next open" else {}
         with site.server_away():
             history_tool("commit", file, scratch=site.directory, count=1, pages=pages, seed=7, **seen)

@@ -17,7 +17,7 @@ STOCK_MIRROR_SERVER = HDF5_ROOT / "bin" / "mirror_server"
 
 
 def require_disk(directory: Path) -> None:
-    """A page cache with a disk behind it is part of what is measured."""
+    """A page cache with a disk behind it is part of the measurement."""
     kind = subprocess.run(["stat", "-f", "-c", "%T", directory], check=True, text=True,
                           capture_output=True).stdout.strip()
     if kind in ("tmpfs", "ramfs"):
@@ -25,7 +25,7 @@ def require_disk(directory: Path) -> None:
 
 
 def mpiexec() -> str:
-    """What starts the ranks of a program that was built against the parallel HDF5."""
+    """The command that starts the ranks of a program that was built against the parallel HDF5."""
     found = shutil.which("mpirun.openmpi")
     if found is None or not (BIN / "bench_parallel").exists():
         raise SystemExit("no Open MPI, or no parallel HDF5: ./dev bench parallel builds them")

@@ -18,7 +18,7 @@ class Sample:
         return statistics.median(self.values)
 
     def over(self, other: "Sample") -> "Sample":
-        """Ratios round by round: what slowed the machine in one round slowed both."""
+        """Ratios round by round: a slow moment of the machine in one round slowed both."""
         return Sample(None if mine is None or not theirs else mine / theirs
                       for mine, theirs in zip(self.rounds, other.rounds))
 

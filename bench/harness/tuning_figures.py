@@ -8,7 +8,7 @@ _SEC2, _OURS = "#8a8a8a", "#1f6f8b"
 
 
 def draw(report, directory: Path) -> list[str]:
-    """Writes tuning-*.png into `directory`; returns what is to be said about it."""
+    """Writes tuning-*.png into `directory`; returns a line about it."""
     try:
         import matplotlib
     except ImportError:

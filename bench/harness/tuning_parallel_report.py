@@ -50,7 +50,7 @@ def _table(rows: dict) -> str:
 
 
 def draw(facts: dict, figures: dict, directory: Path) -> list[str]:
-    """Writes tuning-parallel-*.png into `directory`; returns what is to be said about it."""
+    """Writes tuning-parallel-*.png into `directory`; returns a line about it."""
     try:
         import matplotlib
     except ImportError:

@@ -64,7 +64,7 @@ class Report:
 
     def _table(self, rows: list) -> str:
         first = rows[0]
-        # What a recipe measures by itself, in the order of its name.
+        # The figures of each recipe, in the order of its name.
         own = sorted({figure for row in rows for run in self.runs[row]["sec2"] if run for figure in run
                       if figure in ("write_s", "read_s", "create_s", "chunk_s")})
         header = ["setting", "sec2", "x first", *(f"{name.removesuffix('_s')}" for name in own), "mirrored, felt",
@@ -108,7 +108,7 @@ class Report:
         ours, stock = (format_rates(rates[key]) for key in ("ours", "stock"))
         return f"{ratio_of_medians(rates):.2f}: {ours} to {stock}"
 
-    # What must hold on any machine, and fails the run; and what depends on it, and does not.
+    # Checks that must hold on any machine, and fail the run; and checks that depend on the machine, and do not.
 
     def checks(self) -> list[dict]:
         found = []
@@ -155,7 +155,7 @@ class Report:
         less("4.5, 4.6 shuffle, deflate", "256 MB", "16 MB", "write_s", False)
 
     def broken(self) -> list[str]:
-        """Hard checks that do not hold."""
+        """The hard checks that fail."""
         return [f"{c['what']}: {c['measured']:.6g}, wanted {c['wanted']}" for c in self.checks() if c["hard"] and not c["met"]]
 
     def as_dict(self) -> dict:

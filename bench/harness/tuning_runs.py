@@ -22,7 +22,7 @@ MIRRORED = Driver("mirrored", "mirrored", "h5mirror", ack="none", more=(("ack_co
 
 
 def variants(row: Row) -> tuple[Driver, ...]:
-    """What the row is run with."""
+    """The command of the row."""
     more = MIRRORED.more + row.config
     return (drivers.SEC2, Driver(MIRRORED.key, MIRRORED.label, MIRRORED.kind, MIRRORED.ack, more=more))
 
@@ -30,10 +30,10 @@ def variants(row: Row) -> tuple[Driver, ...]:
 def run_row(row: Row, driver: Driver, directory: Path) -> dict:
     """On an empty directory and a fresh server; the mirror's bytes are compared afterwards. Seconds."""
     with ExitStack() as stack:
-        os.sync()  # What the run before left to be written is not this one's.
+        os.sync()  # Writes left by the run before must not count for this one.
         site = stack.enter_context(Site(driver, directory / "site"))
         kind, config = driver.kind, site.config()
-        if row.config and not config:  # What is ours without a server, beside itself with one.
+        if row.config and not config:  # Our driver without a server, beside itself with one.
             kind, config = "h5mirror", ";".join(f"{key}={value}" for key, value in (("mode", "off"), *row.config))
         command = [paths.BIN / "bench_tuning", row.program, site.local / FILE, "--count", row.count, *row.flags,
                    "--driver", kind, "--warm-up", site.local / "warm-up.h5", "--start-on-stdin"]

@@ -97,7 +97,7 @@ class Report:
         return format_table(["", "versions", "newest", "version 2", "speed of version 2 to the newest's"], rows)
 
     def targets(self) -> list[dict]:
-        """What issue and README promise of ours, as far as this run measured it."""
+        """The promises of issue and README about our driver, as far as this run measured them."""
         found = []
         if not self.options.with_targets:
             return found

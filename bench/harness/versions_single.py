@@ -93,7 +93,7 @@ def rollback(options, directory: Path) -> dict:
 
 
 def compression(options, directory: Path) -> dict:
-    """What page_compression costs and saves: versions that overwrite an eighth of a file."""
+    """The cost and the gain of page_compression: versions that overwrite an eighth of a file."""
     figures = defaultdict(lambda: defaultdict(list))
     for data in ("noise", "signal", "counts"):
         with ExitStack() as stack:
@@ -175,7 +175,7 @@ def _segment_bytes(ours: Ours) -> int:
 
 
 def prune(ours: Ours, drop: int) -> dict:
-    """`drop` of all versions dropped: seconds, what it gives back, and the most that it takes."""
+    """`drop` of all versions dropped: seconds, the bytes that it frees, and the most that it takes meanwhile."""
     ours.settle()
     before, segments, peak_mib = ours.history_bytes(), _segment_bytes(ours), ours.server.reset_peak_mib()
     start_s = time.monotonic()

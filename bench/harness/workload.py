@@ -36,7 +36,7 @@ class WorkloadFailed(RuntimeError):
 
 
 def environment(scratch: Path, **more: str) -> dict[str, str]:
-    """No settings of the user's may leak in."""
+    """No settings of the user may leak in."""
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(("HDF5_", "H5MIRROR_", "XDG_", "GRPC_"))}
     env.update(HOME=str(scratch), HDF5_PLUGIN_PATH=str(paths.PLUGIN_DIR), **more)
@@ -60,7 +60,8 @@ def run_workload(name: str, file: Path, *, driver: str, config: str, scratch: Pa
 
 def run_timed(command: list, *, scratch: Path, timeout_s: float = 600,
               before=lambda: None) -> tuple[Run, dict]:
-    """The same with any of the bench's programs, which is told --start-on-stdin; also all that it says in the end."""
+    """The same with any program of the bench, which gets --start-on-stdin; also returns all that it prints in the
+    end."""
     with Timed(command, scratch=scratch, timeout_s=timeout_s) as timed:
         before()
         timed.go()

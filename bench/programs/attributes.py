@@ -2,8 +2,8 @@
 
     attributes.py FILE CONFIG COUNT
 
-CONFIG is the driver's. It says `ready`, and begins at a line of its input. In the end it prints, as bench_workload does,
-one line of JSON: times in seconds from before the open on.
+CONFIG is the driver's. Prints `ready`, and begins at a line of its input. In the end it prints one line of JSON, as
+bench_workload does: times in seconds, from before the open on.
 """
 
 import json

@@ -2,7 +2,8 @@
 
     latency_reader.py URL
 
-Prints `ready` when it holds the first cut, and in the end what it read when, as JSON: [value, time.monotonic()].
+Prints `ready` when it has the first cut. In the end it prints each value with the time at which it read it, as JSON:
+[value, time.monotonic()].
 """
 
 import json

@@ -22,7 +22,7 @@ template <typename T>
 void PutIntAt(std::string* out, size_t at, T value) {
   std::memcpy(out->data() + at, &value, sizeof(value));
 }
-// The caller makes sure that the bytes are there.
+// The caller checks before that enough bytes are there.
 template <typename T>
 T GetInt(const char* bytes) {
   T value;

@@ -4,11 +4,11 @@
 
 namespace h5mirror::store {
 namespace {
-constexpr size_t kNamesMax = 10'000;  // beyond, all are forgotten: a sync more each
+constexpr size_t kNamesMax = 10'000;  // beyond it all names are forgotten: each costs one more sync
 }
 
 absl::Status DurableNames::Sync(EnvTree& tree, const std::string& name) {
-  // The inode tells a directory from one that had its name before.
+  // The inode tells a directory from an earlier one of the same name.
   H5M_ASSIGN_OR_RETURN(const FileStat stat, tree.Stat(name));
   {
     absl::MutexLock lock(&mutex_);

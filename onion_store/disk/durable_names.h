@@ -12,8 +12,8 @@
 
 namespace h5mirror::store {
 
-// Thread-safe. The name of each directory is synced once in the life of a store, also that of one
-// which was there before.
+// Thread-safe. The name of each directory is synced once in the life of a store, even if the
+// directory existed before.
 class DurableNames {
  public:
   // Syncs the parent of the directory `name`, unless this was done since the directory was made.

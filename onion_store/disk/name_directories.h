@@ -1,9 +1,10 @@
-// The directories above the names of files: they are made with a name, and go with it where the
-// name came to nothing.
+// The directories above the names of files. They are made with a name, and removed again if the
+// name is not made after all.
 //
-// A fork that is refused leaves no empty directory. But another file's creation may have found that
-// directory there, and has nothing in it yet: to remove it would fail that one. So each creation
-// tells of itself by a Use, from before it looks for its directories until its own name is in them.
+// A refused fork leaves no empty directory. But the creation of another file may have found that
+// directory, and have put nothing into it yet: removing the directory would make that creation
+// fail. So each creation holds a Use, from before it looks for its directories until its own name
+// is in them.
 //
 //   Use -- Make() --> the name is made there, or Abandon() --> ~Use
 //                                        of the last one: what was made meanwhile and abandoned
@@ -32,8 +33,8 @@ class NameDirectories {
   NameDirectories(EnvTree& tree, DurableNames& durable_names)
       : tree_(tree), durable_names_(durable_names) {}
 
-  // The creation of one name, by one thread. While it lives, no directory above the name is removed
-  // by another Use. Any number of one name may live.
+  // The creation of one name, by one thread. While it lives, no other Use removes a directory above
+  // the name. Any number of Uses of one name may live.
   class Use {
    public:
     // `directories` must outlive it.
@@ -43,12 +44,12 @@ class NameDirectories {
     // After Abandon() it may remove directories. Ignores errors of the disk.
     ~Use();
 
-    // Makes those directories that are not there. Errors as EnvTree::MakeDirectory().
+    // Makes the missing directories. Errors as EnvTree::MakeDirectory().
     absl::Status Make(uint32_t mode_bits);
-    // The name came to nothing. Those of its directories that a Use has made since the first of all
-    // uses that overlap until now, and that are empty, go with the last use.
+    // The name was not made. The last of the overlapping uses removes those of the name's
+    // directories that are empty and that one of these uses has made.
     void Abandon();
-    // The directories stay, also empty: a name may come to them after this has ended.
+    // The directories stay, even if empty: a name may be made in them after this use has ended.
     void Keep();
 
    private:
@@ -65,7 +66,7 @@ class NameDirectories {
     bool stays = false;
   };
 
-  // Held over the removal of an empty directory: a use that begins meanwhile finds it gone.
+  // Held while an empty directory is removed: a use that begins meanwhile finds it gone.
   absl::Mutex mutex_;
   EnvTree& tree_;
   DurableNames& durable_names_;

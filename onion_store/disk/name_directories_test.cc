@@ -15,7 +15,7 @@ namespace {
 class NameDirectoriesTest : public testing::Test {
  protected:
   bool Exists(const std::string& name) { return *tree_->Exists(name); }
-  // As a file's creation does while its use lives.
+  // Makes a file as its creation does while its use lives.
   void MakeFile(const std::string& name) {
     ASSERT_TRUE(tree_->Open(name, OpenKind::kCreate, 0600).ok());
   }
@@ -83,7 +83,7 @@ TEST_F(NameDirectoriesTest, WhatIsKeptStaysEmptyToo) {
   EXPECT_TRUE(Exists("d"));
 }
 
-// A tree that gives each directory the same inode, as a disk that uses one again.
+// A tree that gives each directory the same inode, like a disk that reuses inodes.
 class OneInodeTree final : public EnvTree {
  public:
   absl::StatusOr<std::unique_ptr<EnvFile>> Open(std::string_view, OpenKind, uint32_t) override {

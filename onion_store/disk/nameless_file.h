@@ -10,8 +10,8 @@
 
 namespace h5mirror::store {
 
-// Makes a file that nobody else can open, and that goes with its last holder. It is
-// `directory`/run-N for a moment; a recovery removes one that a crash left there
+// Makes a file that no other process can open, and that ends with its last holder. For a moment it
+// is `directory`/run-N. A recovery removes such a file that a crash left
 // (docs/reference/format.md).
 absl::StatusOr<std::unique_ptr<EnvFile>> OpenNameless(EnvTree& tree, std::string_view directory);
 

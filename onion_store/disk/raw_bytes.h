@@ -11,8 +11,8 @@ namespace h5mirror::store {
 
 class RawBytes {
  public:
-  // At least `size` bytes of unspecified content. A smaller size gives memory back only where that
-  // is much.
+  // At least `size` bytes of unspecified content. A smaller size frees memory only if it frees
+  // much.
   absl::Span<char> Get(size_t size) {
     if (size > size_ || size < size_ / 4) {
       bytes_.reset();

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kMagic = "H5MJRNL1";
 constexpr size_t kHeaderBytes = 12;  // magic and checksum of all that follows
-// A journal is read as a whole, also by programs that only open the file.
+// A journal is read as a whole, even by programs that only open the file.
 constexpr uint64_t kJournalBytesMax = uint64_t{1} << 30;
 
 std::string FileName(const std::string& name, std::string_view file) {
@@ -44,7 +44,7 @@ std::string Encode(const JournalCut& cut, const FileStat& before) {
   return body;
 }
 
-// Takes pieces off the front; has failed for good once one is not there.
+// Takes pieces off the front. Once a piece is missing, it has failed for good.
 class Decoder {
  public:
   explicit Decoder(std::string_view bytes) : left_(bytes) {}
@@ -92,7 +92,7 @@ bool Decode(std::string_view bytes, JournalCut* cut, FileStat* before) {
   return in.is_whole();
 }
 
-// Whether the pages rise, and lie within the files that they are of.
+// Whether the pages rise, and are within the old and the new file.
 bool IsPossible(const JournalCut& cut) {
   constexpr uint64_t kSizeMax = INT64_MAX;
   if (cut.size_before > kSizeMax || cut.size_after > kSizeMax) return false;
@@ -128,7 +128,7 @@ absl::Status CheckOwner(EnvTree& tree, const std::string& name, EnvFile& journal
                               "--recover of that user"));
 }
 
-// True: the journal is not complete yet. It has its magic, the beginning of that, or, after a power
+// True: the journal is not complete yet. It has the magic, a part of the magic, or, after a power
 // loss, zeros.
 bool MayBeBegun(std::string_view journal) {
   const std::string_view begin = journal.substr(0, kMagic.size());
@@ -175,9 +175,8 @@ std::string RetiredNotice(const std::string& name, const JournalCut& cut) {
                 cut.comment, "): that edit is given up, and the file stays as it is");
 }
 
-// Checks the way for a head that lies between the two cuts. A file with another inode is not
-// brought forward: if a user put the former file back, the edit must not be finished. Such a copy
-// may still go back.
+// Checks `way` for a head between the two cuts. A file with another inode is not moved forward: if
+// a user put the former file back, the edit must not be finished. Such a copy may still go back.
 absl::StatusOr<JournalWay> CheckHead(EnvFile& head, const std::string& name, const FileStat& stat,
                                      const JournalLeft& left, JournalWay way) {
   if (stat.inode != left.cut.inode && way != JournalWay::kBack) return IsAnother(name);
@@ -185,8 +184,8 @@ absl::StatusOr<JournalWay> CheckHead(EnvFile& head, const std::string& name, con
                        CompareHead(head, static_cast<uint64_t>(stat.size_bytes), left.cut));
   if (is == HeadIs::kChanged) return Changed(name);
   if (is == HeadIs::kMixed && way == JournalWay::kForward) return IsMixed(name);
-  // Nothing changes the head between the journal and the first page: others did, or h5edit itself
-  // on the way back.
+  // Between the journal and the first page h5edit does not change the head. So another program did,
+  // or h5edit itself on the way back.
   if (is == HeadIs::kBefore && stat.ctime_ns > left.written_ns) return JournalWay::kBack;
   return way;
 }
@@ -207,7 +206,7 @@ absl::Status RemoveJournal(EnvTree& tree, const std::string& name) {
 CutJournal::CutJournal(EnvTree& tree, std::string name, JournalSync sync, HeadMoved moved)
     : tree_(tree), name_(std::move(name)), sync_(sync), moved_(std::move(moved)) {}
 
-// Whether the name is still that of the head: what is written to a file that was replaced is lost.
+// Whether the name is still that of the head: writes to a replaced file are lost.
 absl::Status CutJournal::CheckNamed(const JournalCut& cut) {
   const auto named = tree_.Stat(name_);
   if (!named.ok() && !absl::IsNotFound(named.status())) return named.status();
@@ -249,8 +248,8 @@ absl::Status CutJournal::Clear() {
   return absl::OkStatus();
 }
 
-// Takes back a cut that failed with `why`, and of which the head holds nothing. The journal may be
-// complete on disk all the same, so it is made void.
+// Takes back a cut that failed with `why` before the head had any of it. The journal may still be
+// complete on disk, so it is made void.
 absl::Status CutJournal::Retract(const absl::Status& why) {
   left_ = Left::kBetween;
   absl::Status cleared = file_->Truncate(0);
@@ -261,8 +260,8 @@ absl::Status CutJournal::Retract(const absl::Status& why) {
                       StrCat(why.message(), "; nor could it be taken back: ", cleared.message()));
 }
 
-// After a failed sync nobody knows what of the cut is on disk: all its pages are written once more,
-// and only when they are safe the journal may go.
+// After a failed sync it is unknown which pages of the cut are on disk. So all pages are written
+// once more, and the journal may go only when they are safe.
 absl::Status CutJournal::TakeBack(EnvFile& head, const JournalCut& cut, const FileStat& before,
                                   const absl::Status& why) {
   absl::Status back = Move(head, cut, JournalWay::kBack);
@@ -301,7 +300,7 @@ absl::Status CutJournal::Commit(EnvFile& head, const JournalCut& cut) {
 
 absl::Status CutJournal::Close() {
   if (file_ == nullptr || is_between()) return absl::OkStatus();
-  if (left_ == Left::kDone) Clear().IgnoreError();  // It says nothing then, if it has to stay.
+  if (left_ == Left::kDone) Clear().IgnoreError();  // Void, even if it has to stay.
   H5M_RETURN_IF_ERROR(RemoveJournal(tree_, name_));
   file_.reset();
   if (sync_ == JournalSync::kProcess) return absl::OkStatus();
@@ -347,7 +346,7 @@ absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay wa
     }
     H5M_ASSIGN_OR_RETURN(const FileStat found, head->Stat());
     H5M_ASSIGN_OR_RETURN(const JournalWay taken, CheckHead(*head, name, found, left, way));
-    // Where it is there already, too: after a failed sync nobody knows what the disk holds.
+    // Even if the head is there already: after a failed sync the content of the disk is unknown.
     H5M_RETURN_IF_ERROR(Move(*head, left.cut, taken));
     H5M_RETURN_IF_ERROR(head->Sync());
     if (moved) moved(left.cut, {left.before, found});

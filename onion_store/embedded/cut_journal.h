@@ -1,6 +1,6 @@
-// Moves the head of a file without a history from cut to cut. X.h5.h5m/journal first gets the old
-// and the new bytes of each page that changes; only then the head is changed. The cost grows with
-// the pages changed. On disk: docs/reference/format.md, "Edit journal"; steps:
+// Moves the head of a file without a history from cut to cut. It first writes the old and the new
+// bytes of each changed page to X.h5.h5m/journal, and only then changes the head. The cost grows
+// with the pages changed. On disk: docs/reference/format.md, "Edit journal"; steps:
 // docs/design/034-edit-journal.md.
 #ifndef H5MIRROR_ONION_STORE_EMBEDDED_CUT_JOURNAL_H_
 #define H5MIRROR_ONION_STORE_EMBEDDED_CUT_JOURNAL_H_
@@ -18,7 +18,7 @@ namespace h5mirror::store {
 
 struct JournalPage {
   uint64_t offset = 0;
-  std::string before;  // shorter than a page where the file ended there
+  std::string before;  // shorter than a page if the file ended there
   std::string after;
 };
 
@@ -27,7 +27,7 @@ struct JournalCut {
   uint64_t size_before = 0;
   uint64_t size_after = 0;
   std::string comment;
-  std::vector<JournalPage> pages;  // offsets rise; bytes of a longer file in no page are zeros
+  std::vector<JournalPage> pages;  // offsets rise; if the file grows, bytes in no page are zeros
 };
 
 // A committed cut survives the end of the process, or power loss too.
@@ -36,14 +36,15 @@ enum class JournalSync : uint8_t { kProcess, kDurable };
 enum class JournalWay : uint8_t { kForward, kForwardAsked, kBack };
 
 // The head's stat when the journal was written, and when this process began to move it. The two
-// differ where a crash left the head between the two sides, and others may have changed it since.
+// differ if a crash left the head between the two sides; other programs may have changed the head
+// since.
 struct MovedFrom {
   FileStat before;
   FileStat found;
 };
 
-// Called when the head has come to one of a cut's two sides, while the journal is still there.
-// After a kill before it has returned, SettleJournal() calls it again.
+// Called when the head has reached one of a cut's two sides, while the journal still exists. If the
+// process is killed before the call returns, SettleJournal() calls it again.
 using HeadMoved = std::function<void(const JournalCut&, const MovedFrom&)>;
 
 // The writer's side. The caller has the file's lease as long as this lives, and the lock of the
@@ -60,10 +61,10 @@ class CutJournal {
   //                              is_between() already.
   //         kResourceExhausted   the cut is too large for a journal, which is held in memory.
   absl::Status Commit(EnvFile& head, const JournalCut& cut);
-  // The head holds a part of a cut that failed, or all of it, and could not be brought back. The
-  // journal stays, for SettleJournal().
+  // True: the head holds a part or all of a failed cut, and could not be brought back. The journal
+  // stays, for SettleJournal().
   bool is_between() const { return left_ == Left::kBetween; }
-  // Removes the journal, where the head needs none.
+  // Removes the journal if the head does not need it.
   absl::Status Close();
 
  private:
@@ -87,8 +88,8 @@ class CutJournal {
   Left left_ = Left::kNothing;
 };
 
-// The journal that a crash left. `cut.pages` is empty where there is no journal, or where its cut
-// was not committed.
+// The journal that a crash left. `cut.pages` is empty: there is no journal, or its cut was not
+// committed.
 struct JournalLeft {
   bool exists = false;
   bool is_committed = false;
@@ -97,13 +98,13 @@ struct JournalLeft {
   JournalCut cut;
 };
 // kFailedPrecondition: the journal cannot be trusted or understood; SetJournalAside() is the way
-// on.
+// out.
 absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name);
 
 // Puts the head of `name` in order, forward to the committed cut or back to the one before it, and
-// removes the journal. Does nothing where there is no journal. The caller has the lease; `moved`
-// may be null. A head that was put back since to the old side stays there with any `way`, and
-// `notice` says so.
+// removes the journal. Does nothing if there is no journal. The caller has the lease; `moved` may
+// be null. If another program has put the head back to the old side since, it stays there with any
+// `way`, and `notice` says so.
 // Errors: kUnavailable         other programs have the head open.
 //         kFailedPrecondition  other programs have changed the head since, and it is on neither
 //                              side; or, on the way forward, it is another file, maybe a copy; or,
@@ -112,8 +113,8 @@ absl::StatusOr<JournalLeft> ReadJournal(EnvTree& tree, const std::string& name);
 absl::Status SettleJournal(EnvTree& tree, const std::string& name, JournalWay way,
                            const HeadMoved& moved = nullptr, std::string* notice = nullptr);
 
-// Gives up a cut that cannot be settled. The journal stays for people, under this name in X.h5.h5m;
-// the head stays as it is. The caller has the lease.
+// Gives up a cut that cannot be settled. The journal stays, for people, under this name in
+// X.h5.h5m; the head stays as it is. The caller has the lease.
 inline constexpr char kGivenUpJournal[] = "journal-given-up";
 absl::Status SetJournalAside(EnvTree& tree, const std::string& name);
 

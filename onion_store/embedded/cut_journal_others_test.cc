@@ -1,4 +1,4 @@
-// What others do to a file that an edit was broken off in, or is at work in.
+// Other programs change a file in which an edit was broken off, or is at work.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,10 +51,10 @@ TEST_F(CutJournalTest, WhatOthersAppendedIsNotCutOff) {
   }
 }
 
-// Of a cut that makes the head ten pages long and says only what the last one holds.
+// A cut that makes the head ten pages long, and has only the last page.
 class LongCutTest : public CutJournalTest {
  protected:
-  // Leaves it committed, and nothing of it in the head.
+  // Leaves the cut committed, with nothing of it in the head.
   void Leave() { Leave(before_); }
   void Leave(const std::string& content) {
     auto tree = *env_.OpenTree("/");
@@ -71,7 +71,7 @@ class LongCutTest : public CutJournalTest {
     ASSERT_EQ(ContentOf(*tree, "x.h5"), content);
     ASSERT_TRUE(ReadJournal(*tree, "x.h5")->is_committed);
   }
-  // Settles it after others wrote `bytes` at `offset`.
+  // Settles the cut after another program wrote `bytes` at `offset`.
   absl::Status SettleAfter(uint64_t offset, const std::string& bytes) {
     auto tree = *env_.OpenTree("/");
     H5M_RETURN_IF_ERROR(WriteAt(**tree->Open("x.h5", OpenKind::kWrite, 0), offset, bytes));
@@ -145,10 +145,11 @@ TEST_F(CutJournalTest, AHeadThatNobodyHasTouchedIsFinished) {
   EXPECT_EQ(notice, "");
 }
 
-// As a power loss leaves them, or another program that set a value back: only a person knows.
+// A power loss may leave pages so, or another program that set a value back: only a person can
+// tell.
 TEST_F(CutJournalTest, PagesInAnotherOrderAreLeftToAPerson) {
   CutJournalTestKill(env_, 3, [this] { Commit(env_, JournalSync::kProcess).IgnoreError(); });
-  // Of the page that is written first: all of it, and a sector.
+  // Old bytes in the page that is written first: the whole page, or a sector.
   for (const size_t old_bytes : {kPage, size_t{512}}) {
     SCOPED_TRACE(old_bytes);
     const auto env = env_.CopyNow();
@@ -170,7 +171,7 @@ TEST_F(CutJournalTest, PagesInAnotherOrderAreLeftToAPerson) {
   }
 }
 
-// The new one comes before the journal is written, and after the head was.
+// The new file comes before the journal is written, or after the head was written.
 TEST_F(CutJournalTest, AHeadThatIsReplacedWhileItIsEditedIsNotCalledDone) {
   for (const int survive : {0, 1, 2, 3, 4}) {
     SCOPED_TRACE(survive);
@@ -185,7 +186,7 @@ TEST_F(CutJournalTest, AHeadThatIsReplacedWhileItIsEditedIsNotCalledDone) {
     int seen = 0;
     env->SetLie([&](const FaultDisk& disk, const FaultChange&) {
       if (++seen != survive) return false;
-      // A rename between two changes of the journal's: no call can be made from here.
+      // A rename between two changes of the journal. No call of the tree can be made from here.
       auto& names = const_cast<FaultDisk&>(disk).nodes[FaultDisk::kRoot].entries;
       names["x.h5"] = names.at("theirs");
       return false;

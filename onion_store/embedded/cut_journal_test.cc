@@ -21,7 +21,7 @@ TEST_F(CutJournalTest, ACommitMovesTheHeadAndLeavesNothingBeside) {
   EXPECT_TRUE(tree->List("x.h5.h5m")->empty());
 }
 
-// What settling leaves: "before" or "after", and nothing beside the head.
+// After settling, the head is "before" or "after", and nothing is beside it.
 TEST_F(CutJournalTest, AfterAKillAtAnyChangeTheHeadIsOneOfTheTwo) {
   const auto start = env_.CopyNow();
   const size_t first = env_.change_count();

@@ -1,4 +1,4 @@
-// Random sessions of an embedded store, and what a power loss leaves of them. H5M_SEED=N replays.
+// Random sessions of an embedded store, and power losses during them. H5M_SEED=N replays.
 #include <cstdlib>
 #include <map>
 #include <random>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr char kHead[] = "/x.h5";
 
-// What was promised, by how many changes of the disk.
+// The promises made, with the number of disk changes at that time.
 struct Promises {
   absl::Mutex mutex;
   std::map<size_t, CutNumber> acked ABSL_GUARDED_BY(mutex);
@@ -94,7 +94,7 @@ void Check(FaultEnv& env, Promises& promises, CutNumber needed) {
   const std::string& newest = promises.golden[info->durable_cut];
   EXPECT_TRUE(HeadOf(env) == newest) << "the head is not cut " << info->durable_cut;
   // Without a mark that warns its readers, the plain file must hold the newest cut. Uncut bytes may
-  // lie behind its end.
+  // follow its end.
   EXPECT_TRUE(unclean || plain.substr(0, newest.size()) == newest) << "no mark, and another head";
   const auto versions = (*file)->ListVersions({}, 1000);
   ASSERT_TRUE(versions.ok());

@@ -30,7 +30,7 @@ std::string HistoryName(const std::string& name, std::string_view file) {
 
 // The nearest directory above that is a server's root; empty: none.
 std::filesystem::path RootAbove(std::filesystem::path directory) {
-  std::error_code ignored;  // What we may not look into is no root of ours.
+  std::error_code ignored;  // A directory that we may not read is no root of ours.
   while (true) {
     if (std::filesystem::exists(directory / ".h5mirror" / "format", ignored)) return directory;
     if (!directory.has_relative_path()) return {};
@@ -38,7 +38,8 @@ std::filesystem::path RootAbove(std::filesystem::path directory) {
   }
 }
 
-// The holder of the lease, as it wrote itself into the lock: "pid 7\nhost h\nprogram p\nsince T\n".
+// The holder of the lease, as it described itself in the lock file: "pid 7\nhost h\nprogram
+// p\nsince T\n".
 struct Holder {
   std::string pid, host, program, since;
 
@@ -170,7 +171,7 @@ absl::Status EmbeddedLease::TakeNow(const std::string& program, JournalWay way) 
   if (kind_ == LockKind::kShared) return absl::OkStatus();
   const Holder self{StrCat(getpid()), OwnHost(), program,
                     absl::FormatTime(absl::RFC3339_sec, absl::Now(), absl::UTCTimeZone())};
-  // Only for messages: a full disk must not lock anybody out.
+  // Only for messages: a full disk must not keep any process out.
   auto file = tree_->Open(lock_name, OpenKind::kCreateFresh, 0600);
   if (file.ok()) WriteAt(**file, 0, self.Text()).IgnoreError();
   // Settles a cut that a crash left half-way in a file without a history.
@@ -180,14 +181,14 @@ absl::Status EmbeddedLease::TakeNow(const std::string& program, JournalWay way) 
   return settled;
 }
 
-// Of an exclusive one.
+// Releases an exclusive lease.
 void EmbeddedLease::Release() {
   const std::string lock_name = HistoryName(name_, "lock");
   // A journal that is not settled is found by its mark.
   const bool has_journal = tree_->Exists(HistoryName(name_, "journal")).value_or(true);
   if (has_journal || HasHistory().value_or(true)) {
     auto file = tree_->Open(lock_name, OpenKind::kCreateFresh, 0600);
-    file.IgnoreError();  // What is left of the text names a process that is gone.
+    file.IgnoreError();  // The rest of the text names a process that is gone.
   } else {
     // No version was made, so the history leaves no trace. Other files in the directory stay.
     tree_->Remove(HistoryName(name_, "open")).IgnoreError();

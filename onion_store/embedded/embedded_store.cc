@@ -128,7 +128,7 @@ class EmbeddedStoreImpl final : public EmbeddedStore {
     if (change != 0) outside_change_ = change;
     if (!unclean_.exchange(false)) return file;
     // Makes a version of the lost writer's last cut. A server does so when a writer vanishes; here
-    // no process was there to do it.
+    // no process was left to do it.
     H5M_ASSIGN_OR_RETURN(const FileInfo info, (*file)->Info());
     if (info.durable_cut <= info.newest_version.cut) return file;
     Provenance provenance;
@@ -140,7 +140,7 @@ class EmbeddedStoreImpl final : public EmbeddedStore {
   const std::string name_;
   const std::shared_ptr<StoreContext> context_;
   StoreImpl files_;
-  std::atomic<bool> unclean_;  // a crash was before, and the file was not opened since
+  std::atomic<bool> unclean_;  // there was a crash, and no open of the file since
   std::atomic<VersionNumber> outside_change_{0};
 };
 
@@ -182,7 +182,7 @@ absl::StatusOr<std::shared_ptr<File>> OpenEmbeddedToRead(Env& env,
       H5M_ASSIGN_OR_RETURN(auto context, MakeContext(std::move(lease), {}));
       auto file = FileImpl::LoadToRead(std::move(context), name);
       if (file.ok()) return *std::move(file);
-      // Somebody else may have left it unclean again, at once and each time: not our fight.
+      // Another program may leave it unclean again each time: do not try for ever.
       if (!absl::IsFailedPrecondition(file.status()) || tidied) return file.status();
     }
     const absl::Duration rest = deadline - absl::Now();
@@ -205,7 +205,7 @@ absl::Status HealEmbedded(Env& env, const std::filesystem::path& head, const std
     H5M_ASSIGN_OR_RETURN(auto file, store->OpenFile(store->name()));
     applied = file->WaitApplied(timeout);
   }
-  // It failed; nobody else is at work.
+  // The apply failed; no other process is at work.
   if (absl::IsUnavailable(applied)) applied = absl::InternalError(applied.message());
   if (store->outside_change() != 0) *notice = OutsideChangeNotice(head, store->outside_change());
   const absl::Status closed = store->Close(absl::ZeroDuration());

@@ -27,9 +27,9 @@ enum class Mirrored : uint8_t { kRefused, kGiven };
 class EmbeddedLease final : public EnvLock {
  public:
   // `head` is the path of X.h5, absolute and without symlinks; it need not exist. With kExclusive
-  // this makes the history where there is none; it is removed again unless it gets content. Waits
-  // at most `timeout` for other processes. `program` is named in the messages that those get.
-  // `way`: for an edit that was broken off (SettleJournal()).
+  // this makes a missing history; it is removed again unless it gets content. Waits at most
+  // `timeout` for other processes. Messages to those processes name `program`. `way`: for an edit
+  // that was broken off (SettleJournal()).
   //
   // Errors: kUnavailable         other processes have the lease (the message names them, if known),
   //                              or have the head open.
@@ -42,11 +42,11 @@ class EmbeddedLease final : public EnvLock {
       absl::Duration timeout, Mirrored mirrored = Mirrored::kRefused,
       JournalWay way = JournalWay::kForward);
   ~EmbeddedLease() override;
-  // For a forked child, which has inherited the lock: lets go of it there. The parent has it on
-  // (flock(2): the lock goes with the last descriptor).
+  // For a forked child, which has inherited the lock: releases it there. The parent keeps it
+  // (flock(2): the lock ends with the last descriptor).
   void LeaveToParent() { lock_.reset(); }
 
-  // Around fork(2), for the shared leases of all readers. The child lets go of those that it
+  // Around fork(2), for the shared leases of all readers. The child releases the leases that it
   // inherits, so that it keeps no process from writing. It must not use files that were opened
   // under them.
   static void PrepareFork() ABSL_NO_THREAD_SAFETY_ANALYSIS;
@@ -88,8 +88,8 @@ class EmbeddedLease final : public EnvLock {
 
 // How programs that open the head as a plain file are kept out while it changes.
 enum class HeadGuard : uint8_t {
-  kCaller,  // the caller holds the head's lock as long as it writes, as HDF5 does
-  kApply,   // each change takes the head's lock; where another program has it, that waits
+  kCaller,  // the caller holds the head's lock while it writes, as HDF5 does
+  kApply,   // each change takes the head's lock, and waits while another program has it
 };
 
 struct EmbeddedOptions {
@@ -116,7 +116,7 @@ class EmbeddedStore : public Store {
   // The version that OpenFile() made of a change from outside; 0: there was none.
   virtual VersionNumber outside_change() = 0;
   // Around fork(2). Waits at most `timeout` until no background work runs, and lets none begin
-  // until ParentAfterFork(). False: some still runs, and the child must not use the store.
+  // until ParentAfterFork(). False: work still runs, and the child must not use the store.
   virtual bool PrepareFork(absl::Duration timeout) = 0;
   virtual void ParentAfterFork() = 0;
 };
@@ -140,7 +140,7 @@ std::string OutsideChangeNotice(const std::filesystem::path& head, VersionNumber
 // above.
 //
 // Errors: as above, and
-//         kUnavailable       only where other processes have the lease.
+//         kUnavailable       only if other processes have the lease.
 //         kDeadlineExceeded  the work takes longer, or another program has the head open.
 absl::Status HealEmbedded(Env& env, const std::filesystem::path& head, const std::string& program,
                           absl::Duration patience, absl::Duration timeout, std::string* notice);

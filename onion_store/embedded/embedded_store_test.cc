@@ -42,7 +42,7 @@ class EmbeddedStoreTest : public testing::Test {
     EXPECT_TRUE(file.ok()) << file.status();
     return *file;
   }
-  // One version, in a store of its own.
+  // Makes one version, in a store of its own.
   void Commit(const std::string& content) {
     auto store = Open();
     Writer writer(FileOf(*store), SessionStart::kNewGeneration);
@@ -173,8 +173,7 @@ TEST_F(EmbeddedStoreTest, AnOutsideChangeBecomesAVersionAndIsTold) {
   EXPECT_TRUE(absl::IsDataLoss((*old)->Read(0, absl::MakeSpan(bytes))));
 }
 
-// A journal of a cut from "before" to "after!" that is on its way to the head, which holds nothing
-// of it.
+// Leaves a journal of a cut from "before" to "after!". The head holds nothing of the cut yet.
 void LeaveJournal(const std::filesystem::path& head) {
   auto tree = *Env::Posix().OpenTree(head.parent_path());
   ASSERT_TRUE(tree->MakeDirectory("x.h5.h5m", 0700).ok());
@@ -211,7 +210,7 @@ TEST_F(EmbeddedStoreTest, AnEditThatCannotBeFinishedYetIsNotForgotten) {
 TEST_F(EmbeddedStoreTest, AHeadThatACrashLeftBehindIsHealed) {
   Commit(std::string(10000, 'a'));
   const pid_t child = fork();
-  if (child == 0) {  // Dies with its cut durable, and perhaps not applied.
+  if (child == 0) {  // It dies with its cut durable, perhaps not applied.
     auto store = Open();
     Writer writer(FileOf(*store), SessionStart::kContinue, std::string(10000, 'a'));
     const bool ok = writer.Write(5, "new").ok() && writer.CutDurably(BarrierKind::kCommit).ok();

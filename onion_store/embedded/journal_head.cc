@@ -12,12 +12,12 @@
 namespace h5mirror::store {
 namespace {
 
-// The bytes that a disk writes as a whole.
+// The bytes that a disk writes whole or not at all.
 constexpr size_t kSectorBytes = 512;
 constexpr uint64_t kPieceBytes = 1 << 20;
 
-// True: an interrupted write of `to` over `from` may have left `sector`. A shorter one of the two
-// goes on with zeros.
+// True: an interrupted write of `to` over `from` may have left `sector`. The shorter of the two is
+// extended with zeros.
 bool MayBeLeft(std::string_view sector, std::string from, std::string to) {
   from.resize(sector.size(), '\0');
   to.resize(sector.size(), '\0');
@@ -40,8 +40,8 @@ absl::StatusOr<bool> IsZeroBetween(EnvFile& head, uint64_t at, uint64_t end) {
   return true;
 }
 
-// Whether the head, which has `size` bytes, holds only zeros where it is longer than the shorter of
-// the two cuts and no page says what is there: so do both.
+// Whether the head, which has `size` bytes, holds only zeros where it is longer than the shorter
+// cut and no page has the bytes: both cuts have zeros there.
 absl::StatusOr<bool> IsZeroBesidePages(EnvFile& head, const JournalCut& cut, uint64_t size) {
   uint64_t at = std::min(cut.size_before, cut.size_after);
   for (const JournalPage& page : cut.pages) {
@@ -64,8 +64,8 @@ absl::StatusOr<bool> IsMarkedAsWritten(EnvFile& head, uint64_t size) {
   return false;
 }
 
-// Whether each sector of a page is that of one of the two cuts, or what a write that was broken off
-// left between them.
+// Whether each sector of a page is of one of the two cuts, or was left between them by an
+// interrupted write.
 bool SectorsAreOfCut(std::string_view bytes, const JournalPage& page) {
   for (size_t at = 0; at < bytes.size(); at += kSectorBytes) {
     const std::string_view sector = bytes.substr(at, kSectorBytes);
@@ -78,7 +78,7 @@ bool SectorsAreOfCut(std::string_view bytes, const JournalPage& page) {
   return true;
 }
 
-// True: `bytes` begins with `image`, and has only zeros behind it.
+// True: `bytes` begins with `image`, and has only zeros after it.
 bool Holds(std::string_view bytes, std::string_view image) {
   return bytes.substr(0, image.size()) == image && IsZero(bytes.substr(image.size()));
 }
@@ -86,7 +86,7 @@ bool Holds(std::string_view bytes, std::string_view image) {
 absl::StatusOr<HeadIs> ComparePages(EnvFile& head, uint64_t size, const JournalCut& cut) {
   bool is_before = size == cut.size_before;
   bool is_in_order = true;
-  bool has_old = false;  // a page before this one is not what it will be
+  bool has_old = false;  // an earlier page does not have its new bytes yet
   for (const JournalPage& page : cut.pages) {
     std::string bytes(std::max(page.before.size(), page.after.size()), '\0');
     H5M_RETURN_IF_ERROR(ReadOrZeros(head, page.offset, absl::MakeSpan(bytes)));
@@ -97,7 +97,7 @@ absl::StatusOr<HeadIs> ComparePages(EnvFile& head, uint64_t size, const JournalC
     has_old = has_old || !Holds(bytes, page.after);
   }
   if (is_before) return HeadIs::kBefore;
-  // It becomes shorter at the very end.
+  // The head becomes shorter only at the very end.
   if (has_old && size < cut.size_before) is_in_order = false;
   return is_in_order ? HeadIs::kOnItsWay : HeadIs::kMixed;
 }
@@ -105,8 +105,8 @@ absl::StatusOr<HeadIs> ComparePages(EnvFile& head, uint64_t size, const JournalC
 }  // namespace
 
 absl::StatusOr<HeadIs> CompareHead(EnvFile& head, uint64_t size, const JournalCut& cut) {
-  // On its way it is never longer than the longer of the two, nor shorter than the shorter one:
-  // what another program appended must not be cut off.
+  // On its way the head is never longer than the longer cut, nor shorter than the shorter one. Else
+  // another program has changed it, and its bytes must not be cut off.
   if (size < std::min(cut.size_before, cut.size_after)) return HeadIs::kChanged;
   if (size > std::max(cut.size_before, cut.size_after)) return HeadIs::kChanged;
   H5M_ASSIGN_OR_RETURN(const bool is_marked, IsMarkedAsWritten(head, size));

@@ -12,9 +12,9 @@ namespace h5mirror::store {
 
 enum class HeadIs : uint8_t {
   kBefore,    // the old side, in every page of the cut and in size
-  kOnItsWay,  // as a process that writes the pages in order leaves it when it is killed
+  kOnItsWay,  // as a killed process leaves it that wrote the pages in order
   kMixed,     // each sector is of one side, but not in that order
-  kChanged,   // of neither side: other programs have changed it since, or do now
+  kChanged,   // on neither side: other programs have changed it, or do so now
 };
 
 // `size` is that of `head`.

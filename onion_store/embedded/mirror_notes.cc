@@ -14,8 +14,8 @@
 namespace h5mirror::store {
 namespace {
 
-// The time is later than any that the record had. So the program that wrote the record last leaves
-// it alone from now on.
+// The new time is later than any time that the record had. So the program that wrote the record
+// last no longer changes it.
 absl::Status WriteNow(const RecordPlace& place, LocalRecord record) {
   record.since = std::max(absl::Now(), record.since + absl::Nanoseconds(1));
   return WriteLocalRecord(place, record);
@@ -39,7 +39,7 @@ std::vector<Extent> ExtentsOf(const JournalCut& cut) {
   std::vector<Extent> extents;
   for (const JournalPage& page : cut.pages)
     extents.push_back({page.offset, std::max(page.before.size(), page.after.size())});
-  // Of a head that stays as it is, all that the server was told to cut off.
+  // If the head does not move after all, the server lacks all bytes that it was told to cut off.
   if (cut.size_after < cut.size_before)
     extents.push_back({cut.size_after, cut.size_before - cut.size_after});
   std::erase_if(extents, [](const Extent& extent) { return extent.length == 0; });
@@ -65,7 +65,7 @@ bool KnowsOf(const DirtyMap& map, const JournalCut& cut, uint64_t size_bytes) {
   return cut.size_after >= cut.size_before || (map.truncate && *map.truncate <= cut.size_after);
 }
 
-// True of any head, whatever became of it since the base.
+// A map of the whole file is true for any change of the head since the base.
 void AddAll(uint64_t size_bytes, DirtyMap* map) {
   map->extents.Add({0, size_bytes});
   map->truncate = std::min(size_bytes, map->truncate.value_or(size_bytes));
@@ -79,7 +79,7 @@ absl::Status NoteMove(const FoundRecord& found, const FileStat& now, const Journ
   std::optional<DirtyMap> map = FindAnyDirtyMap(found.place, found.record);
   if (!map) return absl::OkStatus();
   const auto size_bytes = static_cast<uint64_t>(now.size_bytes);
-  // Nothing but this cut has changed the head since the map was true of it.
+  // Only this cut has changed the head since the map was true for it.
   const bool only_moved =
       from.found == from.before && recorded == from.before && map->stat == from.before;
   if (!only_moved || !KnowsOf(*map, cut, size_bytes)) AddAll(size_bytes, &*map);
@@ -105,9 +105,9 @@ absl::Status NoteComingCut(const std::filesystem::path& head, const JournalCut& 
     record.state = RecordState::kBehind;
     record.dirty_map_id = map->id;
     record.detail = "an edit is on its way to the server";
-    // The barrier of a session that was not answered would stand for the file without this cut.
+    // The unanswered barrier of a session would stand for the file without this cut.
     record.pending_seq = 0;
-    // A map that is known by its record already holds for what it held before, too.
+    // A map that its record names already still covers all that it covered before.
     H5M_RETURN_IF_ERROR(WriteDirtyMap(found.place, *map));
     H5M_RETURN_IF_ERROR(WriteNow(found.place, record));
   }
@@ -119,7 +119,7 @@ HeadMoved NoteMovesOf(const std::filesystem::path& head) {
     const auto now = StatFile(head);
     const auto records = FindLocalRecords(head);
     if (!now.ok() || !records.ok()) return;
-    // A file that was put in its place meanwhile is not what moved, and no map is of it.
+    // If another file was put in its place meanwhile, no map is about that file.
     if (now->inode != from.found.inode) return;
     for (const FoundRecord& found : *records) NoteMove(found, *now, cut, from).IgnoreError();
   };

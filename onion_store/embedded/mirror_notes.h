@@ -1,8 +1,8 @@
 // Keeps records and dirty maps right while an edit moves a mirrored file without a session. The cut
-// comes to the head through its journal (cut_journal.h). Whenever the process ends, the dirty map
-// beside the file (base/dirty_map.h) names what each server lacks. So the next session, or the
-// editor itself, sends that and no more. On disk: docs/reference/format.md, "The client's dirty
-// map"; steps: docs/design/034-edit-journal.md.
+// comes to the head through its journal (cut_journal.h). At any moment the dirty map beside the
+// file (base/dirty_map.h) names the bytes that each server lacks, even if the process is killed
+// then. So the next session, or the editor itself, sends only these bytes. On disk:
+// docs/reference/format.md, "The client's dirty map"; steps: docs/design/034-edit-journal.md.
 #ifndef H5MIRROR_ONION_STORE_EMBEDDED_MIRROR_NOTES_H_
 #define H5MIRROR_ONION_STORE_EMBEDDED_MIRROR_NOTES_H_
 
@@ -13,15 +13,15 @@
 
 namespace h5mirror::store {
 
-// To be called before a cut's journal is written. Adds all that the cut changes to the maps, which
-// are of the head as it is. A record of another state of the head stays as it is: that mirror and
+// Call this before a cut's journal is written. Adds all bytes that the cut changes to the maps that
+// are about the present head. A record of another state of the head stays as it is: that mirror and
 // the file have diverged. The caller has the lease and the head's lock.
 absl::Status NoteComingCut(const std::filesystem::path& head, const JournalCut& cut);
 
-// A function to be called once the head has moved. Makes the maps and records that know of the cut
-// those of the head as it is now. Where other programs may have changed the head meanwhile, the map
-// gets the whole file. A record that was not of the head before the cut stays as it is; all do
-// where the head's name is another file's by now.
+// A function to be called once the head has moved. Updates the maps and records that know of the
+// cut to the present head. If other programs may have changed the head meanwhile, the map gets the
+// whole file. A record that was not about the head before the cut stays as it is. So do all records
+// if the head's name belongs to another file by now.
 //
 // If a record cannot be written, the next open finds a file that was changed from outside: nothing
 // is lost, and the user is asked.

@@ -53,12 +53,12 @@ class MirrorNotesTest : public testing::Test {
   }
 
   LocalRecord Record() const { return *ReadLocalRecord(head_); }
-  // What the journal of a cut says that is written now.
+  // The head's stat, as a journal written now has it.
   FileStat Stat() const { return *StatFile(head_); }
   void Tell(const JournalCut& cut, const FileStat& before, const FileStat& found) const {
     NoteMovesOf(head_)(cut, {before, found});
   }
-  // Of the head as it is.
+  // The map of the present head.
   std::optional<DirtyMap> Map() const { return FindDirtyMap(head_, Record(), *StatFile(head_)); }
 
   absl::StatusOr<std::unique_ptr<EmbeddedLease>> Take(Mirrored mirrored) const {
@@ -77,7 +77,7 @@ TEST_F(MirrorNotesTest, AComingCutIsKnownWhileTheHeadIsAsItWas) {
   EXPECT_EQ(map->claim, DirtyMap::Claim::kContinue);
   EXPECT_EQ(map->base_cut, kCut);
   EXPECT_EQ(map->truncate, 2 * kPage);
-  // All that the server would cut off with it is sent again where the head never moves.
+  // If the head never moves, all bytes that the server would cut off are sent again.
   EXPECT_EQ(map->extents.ToVector(), (std::vector<Extent>{{kPage, kPage + 4}}));
 }
 

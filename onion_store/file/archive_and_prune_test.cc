@@ -1,5 +1,5 @@
-// An archive job beside a prune of the same file: whatever step of the prune it comes after, no
-// version that stays is lost, and the prune waits for no archive.
+// An archive job beside a prune of the same file. After whatever step of the prune the job comes,
+// no retained version is lost, and the prune waits for no archive.
 #include "onion_store/testing/archive_fixture.h"
 
 namespace h5mirror::store {
@@ -10,11 +10,11 @@ using testing::IsEmpty;
 
 class ArchiveAndPruneTest : public ArchiveFixture {
  protected:
-  ~ArchiveAndPruneTest() override {  // The copy goes before members of the base.
+  ~ArchiveAndPruneTest() override {  // The copy must end before members of the base.
     file_.reset();
     store_.reset();
   }
-  // Three versions stay, the newest among them: of the others, a part of each segment.
+  // Three versions stay, among them the newest. The others have a part of each segment.
   void WriteAndChoose() {
     Write(30, 8);
     for (VersionNumber version = 1; version < 30; ++version) {
@@ -22,7 +22,7 @@ class ArchiveAndPruneTest : public ArchiveFixture {
     }
     for (VersionNumber version : dropped_) golden_.erase(version);
   }
-  // Goes on with a copy of what is on the disk now.
+  // Goes on with a copy of the present disk.
   void OpenCopy(std::shared_ptr<FaultObjectStore> archive) {
     file_.reset();
     store_.reset();
@@ -55,7 +55,7 @@ class ArchiveAndPruneTest : public ArchiveFixture {
   std::unique_ptr<FaultEnv> copy_;
 };
 
-// What the prune has copied lies in a segment that began after its survey.
+// The prune's copies lie in a segment that began after its survey.
 TEST_F(ArchiveAndPruneTest, ASegmentThatAPruneBeganIsNotTakenForDead) {
   WriteAndChoose();
   bool had_step = true;

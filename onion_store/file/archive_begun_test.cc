@@ -1,4 +1,4 @@
-// A copy of a large head that is broken off goes on where it was.
+// A copy of a large head that was broken off goes on from where it stopped.
 #include <algorithm>
 #include <memory>
 
@@ -41,7 +41,7 @@ class ArchiveBegunTest : public ArchiveFixture {
     Must(writer.Write(offset, Bytes(kPage)));
     Commit(writer);
   }
-  // Makes a copy, and breaks it off once it has told of `parts`; 0: with the first part.
+  // Makes a copy, and breaks it off once it has noted `parts` parts; 0: with the first part.
   void BreakOffAfter(int parts) {
     auto job = StartJob(kCopy);
     const std::string_view kind = parts == 0 ? "-data-" : "-begun-";
@@ -88,7 +88,7 @@ TEST_F(ArchiveBegunTest, ItGoesOnBehindThePartsThatAreThere) {
   EXPECT_THAT(Names("-begun-"), Not(IsEmpty()));
   const auto there = Names("-data-");
   ASSERT_THAT(there, SizeIs(2));
-  // What the job did not tell of goes.
+  // A later job deletes parts that no note names.
   const std::string more = there[1].substr(0, there[1].size() - 1) + "9";
   ASSERT_TRUE(archive_->Put(more, *std::make_unique<TextSource>("?"), absl::Seconds(1)).ok());
   // Two parts, with a note after the first; the index and the list.
@@ -143,14 +143,14 @@ TEST_F(ArchiveBegunTest, ItBeginsAnewWhereAPartOrItsNoteIsNotWhatItWas) {
   ExpectRestored();
 }
 
-// Also behind a head that has more parts than the next one.
+// Even after a head that has more parts than the next one.
 TEST_F(ArchiveBegunTest, EachHeadIsNoted) {
   {
     Writer writer(file_, SessionStart::kNewGeneration);
     Must(writer.Write(0, Bytes(3 * kPartDataBytesMax - 5 * kPage)));
     Commit(writer);
   }
-  // Of the first head after one, two and three parts, and where it is whole.
+  // Notes of the first head: after one, two and three parts, and when it is whole.
   BreakOffAfter(4);
   EXPECT_THAT(Names("-data-"), SizeIs(kParts));
   // The first part of the second head, and the second.
@@ -163,7 +163,7 @@ TEST_F(ArchiveBegunTest, EachHeadIsNoted) {
   ExpectRestored();
 }
 
-// Else its parts would stay until the copy is whole.
+// Else its parts would stay until the next copy is whole.
 TEST_F(ArchiveBegunTest, ANoteOfADroppedVersionGivesItsPartsUpAtOnce) {
   BreakOffAfter(3);
   Change(3 * kPage);
@@ -173,7 +173,7 @@ TEST_F(ArchiveBegunTest, ANoteOfADroppedVersionGivesItsPartsUpAtOnce) {
   for (const std::string& part : there) EXPECT_THAT(Names(part), IsEmpty());
 }
 
-// Else a part could go late that the next owner of the cell counts on.
+// Else a late deletion could remove a part that the next owner of the cell relies on.
 TEST_F(ArchiveBegunTest, WhatNamesPartsGoesBeforeThem) {
   BreakOffAfter(2);
   Change(3 * kPage);

@@ -50,7 +50,7 @@ class ArchiveCopyTest : public ArchiveFixture {
     store_ = OpenStore(*fresh_, "/", options);
     file_ = *store_->OpenFile("x.h5");
   }
-  // Forgets the versions that no copy has.
+  // Drops the versions that no copy has.
   void ForgetAfter(VersionNumber version) {
     golden_.erase(golden_.upper_bound(version), golden_.end());
   }
@@ -175,7 +175,7 @@ TEST_F(ArchiveCopyTest, ShrinkingAndGrowingFilesAreCopied) {
     golden_[cut->version] = writer.content();
     Must(writer.End());
     Must(file_->WaitApplied(absl::Seconds(30)));
-    if (pages != 1) Archive(kCopy);  // Two changes of size in one copy, too.
+    if (pages != 1) Archive(kCopy);  // Also two changes of size in one copy.
   }
   Must(Restore());
   GoOn(false);
@@ -216,7 +216,7 @@ TEST_F(ArchiveCopyTest, APruneKeepsTheObjectsOfTheLastCopy) {
   Must(Restore());
   const auto after = golden_;
   {
-    // The last copy has the dropped versions still, and all of them read.
+    // The last copy still has the dropped versions, and all of them can be read.
     auto restored = OpenStore(*fresh_, "/", {});
     auto file = *restored->OpenFile("x.h5");
     for (const auto& [version, bytes] : before) {
@@ -282,7 +282,7 @@ TEST_F(ArchiveCopyTest, WhatIsDamagedIsNamedAndNotRestored) {
       archive_->Change(name, [&](std::string* bytes) { (*bytes)[at] ^= 1; });
     }
   }
-  // Where it was broken off it goes on.
+  // The next run goes on where this one stopped.
   Must(Restore());
   GoOn(false);
   CheckAll();
@@ -303,7 +303,7 @@ class DamagedHeadTest : public ArchiveCopyTest {
     Must(writer.End());
     Must(file_->WaitApplied(absl::Seconds(30)));
   }
-  // Each page of a version is as it was written, or fails.
+  // The pages of a version whose reads fail. All others must be as they were written.
   std::vector<uint64_t> LostPages(VersionNumber version) {
     std::vector<uint64_t> lost;
     auto reader = file_->OpenVersion(version);
@@ -337,7 +337,7 @@ TEST_F(DamagedHeadTest, ItsPageIsLeftOutAndToldOf) {
   EXPECT_THAT(LostPages(1), ElementsAre(kPageOf));
   EXPECT_THAT(LostPages(2), ElementsAre(kPageOf));
   EXPECT_THAT(Verify(), SizeIs(1));
-  // As in the lost root: what is written over it heals it.
+  // As in the lost root: an overwrite heals the page.
   WritePages(kPageOf, 1);
   EXPECT_THAT(LostPages(3), IsEmpty());
   EXPECT_THAT(LostPages(2), ElementsAre(kPageOf));
@@ -361,7 +361,7 @@ TEST_F(DamagedHeadTest, TheBytesThatTheLastCopyHasStay) {
   Write(1, 40);
   Archive(kCopy);
   Rot();
-  // So much that all would be put anew.
+  // So many changes that a copy would put everything again.
   for (int i = 0; i < 8; ++i) {
     WritePages(10, 20);
     EXPECT_EQ(Archive(kCopy).copied_version, 2 + i);
@@ -394,7 +394,7 @@ TEST_F(DamagedHeadTest, LayersBecomeOneBesideTheOneThatHasTheBytes) {
   EXPECT_THAT(Verify(), IsEmpty());
 }
 
-// Nobody can tell any more what has changed since.
+// The changes since that copy are no longer known.
 TEST_F(DamagedHeadTest, ACopyWithTheBytesIsNotReplacedByOneWithout) {
   Write(2);
   Archive(kCopy);

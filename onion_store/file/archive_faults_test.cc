@@ -15,7 +15,7 @@ using testing::SizeIs;
 class ArchiveFaultsTest : public ArchiveFixture {
  protected:
   std::string object() { return archive_->names().at(0); }
-  // What `status` must tell.
+  // Checks the names in the message of `status`.
   static void ExpectNamed(const absl::Status& status, const std::string& object) {
     EXPECT_THAT(std::string(status.message()),
                 AllOf(HasSubstr("x.h5@1"), HasSubstr("pages-000001"), HasSubstr(object)));
@@ -119,7 +119,7 @@ TEST_F(ArchiveFaultsTest, AnotherFilesObjectIsNotTaken) {
   EXPECT_THAT(found[0].message, HasSubstr("header"));
 }
 
-// Of a connection that damages bytes, and of a cache that kept them.
+// Damage by a connection, and by a cache that kept the bytes.
 TEST_F(ArchiveFaultsTest, DamageThatPassesIsReadAgain) {
   Write(4);
   Archive();
@@ -280,7 +280,7 @@ TEST_F(ArchiveFaultsTest, ASegmentThatIsNotDurablySealedIsNotPruned) {
 TEST_F(ArchiveFaultsTest, AFullDiskStopsTheRecallAndLeavesNothing) {
   Write(6);
   Archive();
-  archive_->SetOnCall([&](const std::string&) {  // Others fill it meanwhile.
+  archive_->SetOnCall([&](const std::string&) {  // Other writers fill the disk meanwhile.
     env_.SetCapacity(env_.used_bytes() + 600);
   });
   const absl::Status full = file_->Rollback(2, {}, {1}).status();
@@ -299,7 +299,7 @@ TEST_F(ArchiveFaultsTest, WhatTheDiskHasNoRoomForIsNotFetched) {
   Write(6);
   const uint64_t bytes = Archive().archived_bytes;
   const int calls = archive_->CountCalls("");
-  // It would just fit, and leave writers nothing.
+  // The segment would just fit, and leave writers no room.
   env_.SetCapacity(env_.used_bytes() + bytes + bytes / 8);
   const absl::Status made = file_->Rollback(2, {}, {1}).status();
   EXPECT_TRUE(absl::IsResourceExhausted(made)) << made;
@@ -312,8 +312,8 @@ TEST_F(ArchiveFaultsTest, WhatTheDiskHasNoRoomForIsNotFetched) {
   EXPECT_EQ(archive_->CountCalls(""), calls);
   env_.SetCapacity(UINT64_MAX);
   Must(file_->Rollback(2, {}, {1}).status());
-  // A repeat needs none of it.
-  while (!Archive({SealSegment::kNo, 0}).left.empty()) continue;  // The apply lets go of it.
+  // A repeat needs none of these bytes.
+  while (!Archive({SealSegment::kNo, 0}).left.empty()) continue;  // The apply no longer needs it.
   env_.SetCapacity(env_.used_bytes() + bytes);
   const auto again = file_->Rollback(2, {}, {1});
   Must(again.status());

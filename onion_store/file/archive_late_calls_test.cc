@@ -1,6 +1,6 @@
-// A server loses a file's cell within an archive job, at each of its steps, and the next one goes
-// on. Then each put and each deletion of the first one comes once more, late: nothing that the
-// second one counts on is touched.
+// A server loses a file's cell at each step of an archive job, and the next server goes on. Then
+// each put and each deletion of the first server arrives once more, late. They must touch nothing
+// that the second server relies on.
 #include <set>
 
 #include "onion_store/pages/archived_copy.h"
@@ -24,7 +24,7 @@ class ArchiveLateCallsTest : public ArchiveFixture {
     file_.reset();
     store_.reset();
   }
-  // A file whose history and copy are in the archive, and which has changed since.
+  // A file that has changed since its history and copy went to the archive.
   void MakeBase() {
     Write(4);
     Archive(kAll);
@@ -56,7 +56,7 @@ class ArchiveLateCallsTest : public ArchiveFixture {
     store_ = OpenStore(*place_, "/", options);
     file_ = *store_->OpenFile("x.h5");
   }
-  // Steps of the first server's job. True: it has come to its end.
+  // Makes `count` steps of the first server's job. True: the job has ended.
   bool Step(const ArchiveRequest& request, int count) {
     const auto job = StartJob(request);
     for (int i = 0; i < count; ++i) {
@@ -66,7 +66,7 @@ class ArchiveLateCallsTest : public ArchiveFixture {
     }
     return false;
   }
-  // What the first server has asked for comes once more.
+  // The calls of the first server arrive once more.
   void ComeLate() {
     archive_->SetOnCall(nullptr);
     archive_->SetOnPut(nullptr);
@@ -82,7 +82,7 @@ class ArchiveLateCallsTest : public ArchiveFixture {
       archive_->Put(name, source, absl::Seconds(1)).IgnoreError();
     }
   }
-  // All versions read, from the disk with the archive and from the archive alone.
+  // Reads all versions: from the disk with the archive, and from the archive alone.
   void CheckEverything() {
     CheckAll();
     EXPECT_THAT(Verify(), SizeIs(0));
@@ -136,7 +136,7 @@ TEST_F(ArchiveLateCallsTest, LateCallsOfAJobTakeNothing) {
   EXPECT_GT(LoseTheCellAtEachStep(kAll), 15);
 }
 
-// What arrived wrong is deleted: that deletion comes late, too.
+// An object that arrived damaged is deleted: that deletion comes late, too.
 TEST_F(ArchiveLateCallsTest, LateDeletionsOfWhatArrivedWrongTakeNothing) {
   MakeBase();
   damages_first_ = true;
@@ -163,7 +163,7 @@ TEST_F(ArchiveLateCallsTest, AnObjectThatAFormerServerBeganIsPutUnderAnotherName
   CheckAll();
 }
 
-// Each put in turn arrives wrong. Its deletion may come late, also where it had no answer.
+// Each put in turn arrives damaged. Its deletion may come late, even if it had no answer.
 TEST_F(ArchiveLateCallsTest, NoNameIsPutAgainAfterItsDeletion) {
   for (int wrong = 0, puts = 1; wrong < puts && !HasFailure(); ++wrong) {
     SCOPED_TRACE(wrong);
@@ -275,7 +275,7 @@ TEST_F(ArchiveLateCallsTest, AVerificationFindsACopyThatLostAnObjectAndTheNextPa
   }
 }
 
-// Its clock was ahead.
+// The clock of the first server was ahead.
 TEST_F(ArchiveLateCallsTest, ACopyIsNewerThanAllThatAreThere) {
   Write(4);
   const FileId id = file_->file_id();

@@ -110,7 +110,7 @@ TEST_F(ArchiveTest, BlocksAreReadOnceForAllTheirPages) {
   EXPECT_EQ(archive_->CountCalls("get"), before + 1);
 }
 
-// A job that waits for the archive lets commits become durable, and rollbacks and prunes go on.
+// While a job waits for the archive, commits become durable, and rollbacks and prunes go on.
 TEST_F(ArchiveTest, NoCallOfTheArchiveHoldsALock) {
   Write(4);
   const std::vector<std::string> verbs{"put", "head", "get", "delete"};
@@ -142,9 +142,9 @@ TEST_F(ArchiveTest, ARollbackBringsItsSegmentsBackFirst) {
   EXPECT_TRUE(IsOnDisk(1));
   Must(file_->WaitApplied(absl::Seconds(30)));
   CheckAll();
-  // Its object is there still: the segment only leaves the disk.
+  // Its object still exists: the segment only leaves the disk.
   const int puts = archive_->CountCalls("put");
-  while (!Archive({SealSegment::kNo, 0}).left.empty()) continue;  // The apply lets go of it.
+  while (!Archive({SealSegment::kNo, 0}).left.empty()) continue;  // The apply no longer needs it.
   EXPECT_FALSE(IsOnDisk(1));
   EXPECT_EQ(archive_->CountCalls("put"), puts);
   CheckAll();
@@ -166,11 +166,11 @@ TEST_F(ArchiveTest, SegmentsOfARollbackThatIsNotInTheHeadStay) {
   Write(6);
   Archive();
   Must(file_->Rollback(2, {}, {1}).status());
-  // Whatever is applied by now: after a restart the reverts are read again.
+  // Even if all is applied by now: after a restart the reverts are read again.
   auto crashed = env_.CopyNow();
   StoreOptions options;
   options.page_size_bytes = kPage;
-  options.archive = std::make_shared<FaultObjectStore>();  // which has nothing
+  options.archive = std::make_shared<FaultObjectStore>();  // an empty archive
   auto store = OpenStore(*crashed, "/", options);
   auto file = *store->OpenFile("x.h5");
   Must(file->WaitApplied(absl::Seconds(30)));
@@ -209,14 +209,14 @@ TEST_F(ArchiveTest, APromotionBringsSegmentsBackFirst) {
   EXPECT_TRUE(ReadVersion(*original, 3) == golden.at(3));
 }
 
-// The newest version has the bytes of the one that was forked again: both are read and compared.
+// The newest version has the bytes of the forked version again: both are read and compared.
 TEST_F(ArchiveTest, APromotionBringsBackTheVersionsThatItMayCompare) {
   Write(3);
   Must(store_->Fork(*file_, 3, "y.h5", {}).status());
   Write(3);
   Must(file_->Rollback(3, {}, {1}).status());
   Must(file_->WaitApplied(absl::Seconds(30)));
-  while (!Archive().left.empty()) continue;  // The apply lets go of it.
+  while (!Archive().left.empty()) continue;  // The apply no longer needs it.
   ASSERT_FALSE(IsOnDisk(1));
   const auto fork = *store_->OpenFile("y.h5");
   Writer writer(fork, SessionStart::kContinue, golden_[3]);
@@ -302,7 +302,7 @@ TEST_F(ArchiveTest, AnArchiveJobDeletesWhatAPruneLeft) {
   EXPECT_THAT(archive_->names(), IsEmpty());
 }
 
-// The segment goes while its object is put.
+// The segment is pruned while its object is put.
 TEST_F(ArchiveTest, APruneInTheMidstOfAPutLeavesNoObject) {
   Write(4);
   std::atomic<bool> pruned{false};
@@ -401,7 +401,7 @@ TEST_F(ArchiveTest, ADeadArchiveIsAskedOnceInAPurge) {
   EXPECT_THAT(archive_->names(), IsEmpty());
 }
 
-// Nothing says that the objects are damaged, where they cannot be looked at.
+// If the objects cannot be read, no report may call them damaged.
 TEST_F(ArchiveTest, AWrongArchiveIsNoDamage) {
   Write(3);
   Archive();

@@ -1,4 +1,4 @@
-// What changed between two versions. Random histories compare it with the bytes, too.
+// The changes between two versions. Random histories also compare them with the bytes.
 #include "base/env.h"
 #include "gmock/gmock.h"
 #include "onion_store/file/file_changes.h"

@@ -13,7 +13,7 @@
 namespace h5mirror::store {
 namespace {
 
-// The rest of the disk is for writers, as with a prune's copies.
+// As with a prune's copies, the rest of the disk is for writers.
 absl::Status CheckRoomToRecall(const HistoryFiles& files, size_t count, uint64_t bytes) {
   H5M_ASSIGN_OR_RETURN(const uint64_t free_bytes, FreeBytesOf(files.tree()));
   if (bytes <= RoomToCopy(free_bytes)) return absl::OkStatus();
@@ -65,8 +65,8 @@ absl::StatusOr<uint64_t> FileImpl::CountArchived() {
   return bytes;
 }
 
-// An archive job looks for pins and takes a segment from the disk with the work lock held. So one
-// that did not see this pin has done so before it is there.
+// An archive job looks for pins and removes a segment from the disk under the work lock. So a job
+// that did not see this pin has removed its segment before the pin is there.
 std::shared_ptr<const int> FileImpl::PinDisk() {
   if (files_.objects().store() == nullptr) return nullptr;  // Nothing leaves the disk.
   WorkTurn turn(&work_lock_);
@@ -81,7 +81,7 @@ absl::StatusOr<std::shared_ptr<const void>> FileImpl::KeepOnDisk(VersionNumber o
 
 absl::StatusOr<std::shared_ptr<const int>> FileImpl::KeepOnDiskOf(int64_t generation,
                                                                   VersionNumber oldest) {
-  // Without an archive a read of what is there fails, and waits for nothing.
+  // Without an archive a read of an archived segment fails, and waits for nothing.
   if (files_.objects().store() == nullptr) return nullptr;
   H5M_ASSIGN_OR_RETURN(const auto index, Index());
   std::shared_ptr<const int> pin = PinDisk();
@@ -105,7 +105,7 @@ absl::Status FileImpl::BringBackSince(VersionIndex& index, int64_t generation,
     H5M_ASSIGN_OR_RETURN(const bool on_disk, pages->IsOnDisk(number));
     if (on_disk) continue;
     H5M_ASSIGN_OR_RETURN(auto segment, index.FindArchived(number));
-    // No row names another one any more.
+    // No row names a segment without an object any more.
     if (!segment || segment->state != ArchiveState::kArchived) continue;
     bytes += segment->length;
     away.push_back(*std::move(segment));

@@ -14,7 +14,8 @@ namespace {
 constexpr size_t kRowsMax = 1 << 17;
 constexpr size_t kRangesAtOnce = 1000;
 constexpr uint64_t kCompareBytes = 1 << 20;
-// What is compared in one call: the caller may see in between whether anybody still wants it.
+// The bytes compared in one call: between calls the caller may check whether the result is still
+// wanted.
 constexpr uint64_t kCompareAtOnce = 64 << 20;
 
 void Append(Extent extent, std::vector<Extent>* ranges) {
@@ -59,7 +60,7 @@ absl::StatusOr<std::optional<Extent>> RowChanges::NextAt(uint64_t offset) {
 
 absl::Status RowChanges::LoadBlock(uint64_t first_page) {
   const uint64_t end_page = first_page + kBlockPages;
-  // Of the runs at one place the oldest comes: if that is too new, all of them are.
+  // Of the runs at one place the oldest comes first: if that is too new, all are.
   H5M_ASSIGN_OR_RETURN(auto runs,
                        index_->FindPages(generation_, version_min_, first_page, end_page));
   std::vector<bool> changed(kBlockPages, false);

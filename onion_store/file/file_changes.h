@@ -11,8 +11,8 @@
 
 namespace h5mirror::store {
 
-// The pages that have a row at a version of a range, in order. Holds all of them where they fit,
-// else asks the index block by block.
+// The pages that have a row at a version of a range, in order. Holds all of them if they fit into
+// memory, else asks the index block by block.
 class RowChanges {
  public:
   // The range of versions is [version_min, version_end), of one generation.
@@ -37,7 +37,7 @@ class RowChanges {
   const VersionNumber version_min_, version_end_;
   const uint32_t page_size_bytes_;
   std::vector<Extent> extents_;  // sorted, disjoint: all, or those of one block
-  size_t next_ = 0;              // the first extent that was not passed
+  size_t next_ = 0;              // the first extent not passed yet
   uint64_t loaded_end_ = 0;      // the extents are all below this; UINT64_MAX: there are no more
 };
 
@@ -67,7 +67,7 @@ class WrittenChanges final : public ChangeReader {
   const std::vector<LayerPtr> layers_;
   RowChanges rows_;
   const uint32_t page_size_bytes_;
-  uint64_t shared_bytes_;  // both versions have them
+  uint64_t shared_bytes_;  // the bytes below the end of both versions
   uint64_t end_bytes_;     // of the larger one
   uint64_t at_ = 0;
 };

@@ -1,9 +1,10 @@
-// How a new file begins with the bytes of another one's version: docs/design/044-forks.md.
+// Makes a new file that begins with the bytes of another file's version: docs/design/044-forks.md.
 //
-// The version is copied into gen-1 as a rollback to an older generation copies one, and the first
-// cut of that becomes durable as any file's: docs/design/030-order-of-writes.md. The source needs
-// no lock meanwhile. Its head may be applied to while blocks are shared with it, but a page gets a
-// row before it changes, and a page with a row is written over (VersionReaderImpl::CopyTo()).
+// The version is copied into gen-1, as in a rollback to an older generation. Its first cut becomes
+// durable as any file's does: docs/design/030-order-of-writes.md. The source needs no lock
+// meanwhile. An apply may change the source's head while blocks are shared. But a page gets a row
+// before it changes, and the copy overwrites each page that has a row
+// (VersionReaderImpl::CopyTo()).
 #include <utility>
 
 #include "base/human.h"
@@ -36,7 +37,7 @@ absl::StatusOr<VersionInfo> FileImpl::BecomeFork(FileImpl& source, VersionNumber
     made = BecomeForkLocked(source, version, request);
     if (!made.ok()) use.Abandon();
   }
-  context_->TellOfOwner(files_.name());  // Also where it failed: a cut may be there.
+  context_->TellOfOwner(files_.name());  // Even after a failure: a cut may exist.
   return made;
 }
 
@@ -60,13 +61,13 @@ absl::StatusOr<VersionInfo> FileImpl::BecomeForkLocked(FileImpl& source, Version
   return made;
 }
 
-// Only a look: what others write meanwhile may fill the disk all the same.
+// Only an estimate: other writers may fill the disk all the same.
 absl::Status FileImpl::CheckRoomFor(const FileImpl& source, VersionReaderImpl& reader,
                                     const IsCancelled& is_cancelled) {
   const absl::StatusOr<uint64_t> free = context_->tree->FreeBytes();
   if (!free.ok() || reader.info().size_bytes <= *free) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const uint64_t needed, reader.BytesToCopy(is_cancelled));
-  // Last, as it costs the most. Where it is not known, the copy will tell.
+  // Last, because it costs the most. If it is not known, the copy finds out.
   if (needed <= *free || reader.CanShareIn(*context_->tree).value_or(true)) {
     return absl::OkStatus();
   }
@@ -103,7 +104,7 @@ void FileImpl::LeaveNothingLocked() {
   if (!health_.dead().ok()) return;  // The next open sees to it.
   owner_.clear();
   history_.ClearMark();
-  // Where it could not be given its access.
+  // Left if the file could not be given its access.
   context_->tree->Remove(files_.GenerationName(1)).IgnoreError();
   history_.RemoveEmpty();
 }

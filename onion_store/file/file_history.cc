@@ -1,4 +1,4 @@
-// Versions: what there are, and reading them.
+// Lists, finds, names and opens versions.
 #include <algorithm>
 #include <utility>
 
@@ -162,7 +162,7 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
   H5M_ASSIGN_OR_RETURN(VersionInfo info, GetVersion(version));
   absl::MutexLock lock(&mutex_);
   // The index has a new version a moment before its cut counts as durable here. A reader without
-  // that cut's staged bytes would take the version before for this one.
+  // that cut's staged bytes would read the version before in its place.
   auto known = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return newest_.version >= info.version || !health_.dead().ok();
   };
@@ -172,7 +172,8 @@ absl::StatusOr<std::unique_ptr<VersionReader>> FileImpl::OpenVersion(VersionNumb
   if (info.generation == row_.generation) {
     generation =
         cuts_.base != nullptr && cuts_.base->number == info.generation ? cuts_.base : nullptr;
-    // A newer generation may be visible and not durable: the old one is in its layers or aside.
+    // A newer generation may be visible but not durable: the old one is in its layers, or set
+    // aside.
     for (const LayerPtr& layer : cuts_.layers) {
       if (layer->generation->number == info.generation) generation = layer->generation;
     }
@@ -211,7 +212,7 @@ absl::StatusOr<MadeVersion> FileImpl::MakeVersion(const Provenance& provenance,
   VersionNumber before = 0;
   std::optional<DueVersion> fold;
   {
-    // What was folded is part of the version to come, and must not become one of its own first.
+    // The fold is a part of the coming version, and must not become a version of its own before.
     absl::MutexLock lock(&mutex_);
     H5M_RETURN_IF_ERROR(health_.dead());
     if (cuts_.last.number == 0) {
@@ -303,7 +304,7 @@ absl::Status FileImpl::SetOrigin(VersionNumber version, const Origin& origin,
 
 absl::Status FileImpl::SetOwner(const std::string& owner) {
   if (!owner.empty()) H5M_RETURN_IF_ERROR(CheckOwner(owner));
-  // Also where it fails: the disk may have either.
+  // Even after a failure: the disk may have the old or the new owner.
   const absl::Cleanup tell = [&] { context_->TellOfOwner(files_.name()); };
   WorkTurn turn(&work_lock_);
   {
@@ -316,7 +317,7 @@ absl::Status FileImpl::SetOwner(const std::string& owner) {
   }
   if (absl::Status changed = ChangeOwner(*context_->tree, files_.directory(), owner);
       !changed.ok()) {
-    Die(changed);  // The next open looks.
+    Die(changed);  // The next open reads the owner from the disk.
     context_->owners.Forget(files_.name());
     return changed;
   }

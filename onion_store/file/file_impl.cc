@@ -69,7 +69,7 @@ void FileImpl::TellDamage(VersionNumber version, const FoundPages& lost, const F
                " lost: the head did not match its checksums when they were to be saved. It went "
                "bad on the disk, or something else wrote it; h5mirror verify lists what is lost"));
   }
-  // A writer may come back to them with each of its cuts.
+  // Each cut of a writer may meet the same pages again.
   const uint64_t key = bad.count == 0 ? told_bad_.load() : bad.first + 1;
   if (key != told_bad_.exchange(key)) {
     context_->TellNotice(
@@ -94,8 +94,9 @@ absl::StatusOr<FileInfo> FileImpl::InfoInMemory(std::shared_ptr<VersionIndex>& i
     info.durable_cut = row_.durable_cut;
     info.applied_cut = row_.applied_cut;
     info.newest_version = newest_;
-    info.newest_version.source.reset();  // The index gave it to GetVersion() alone.
-    // A long list is told by GetVersion() alone; the one name of another member's first is short.
+    info.newest_version.source.reset();  // Only GetVersion() returns it.
+    // Only GetVersion() returns a long list. Other members have only the name of the first, which
+    // is short.
     std::optional<GroupCut>& group = info.newest_version.group;
     if (group && group->members.size() > 1) group->members.clear();
     info.last_is_version = LastIsVersion();
@@ -126,7 +127,7 @@ absl::StatusOr<FileInfo> FileImpl::Info() {
   std::shared_ptr<VersionIndex> index;
   H5M_ASSIGN_OR_RETURN(FileInfo info, InfoInMemory(index));
   if (index == nullptr) return info;
-  // A newer version may be in the index by now; the answer is of one moment.
+  // A newer version may be in the index by now; the answer must be of one moment.
   H5M_ASSIGN_OR_RETURN(info.version_count, index->CountUpTo(info.newest_version.version));
   H5M_ASSIGN_OR_RETURN(info.newest_version.tags, index->TagsOf(info.newest_version.version));
   info.last_check = last_check_.Get(*index);
@@ -139,8 +140,8 @@ absl::Status FileImpl::WaitApplied(absl::Duration timeout) {
   auto applied = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!health_.dead().ok()) return true;
     if (due_work_.has_lost_cut()) return false;
-    // What is under way to become durable counts: a commit that nobody waited for, a lost writer's
-    // cut.
+    // Cuts that are about to become durable count: a commit without a waiting caller, a lost
+    // writer's cut.
     return std::none_of(cuts_.layers.begin(), cuts_.layers.end(), [](const LayerPtr& layer) {
       return layer->durable || layer->due == absl::InfinitePast();
     });

@@ -1,4 +1,5 @@
-// What is known of where a file's metadata is, on the disk: docs/reference/format.md, "Metadata".
+// Keeps on the disk where a file's metadata is, as far as known: docs/reference/format.md,
+// "Metadata".
 #include <string>
 
 #include "onion_store/disk/coding.h"

@@ -1,4 +1,4 @@
-// A head that somebody changed while no store had it open: docs/design/031-recovery.md.
+// A head that another program changed while no store had it open: docs/design/031-recovery.md.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -22,12 +22,12 @@ struct FileImpl::OutsideChange {
   FileRow row;
   VersionInfo newest;
   uint64_t size_bytes = 0;
-  bool was_begun = false;      // by an attempt that was broken off
-  uint64_t changed_pages = 0;  // where it was begun: those that are known
+  bool was_begun = false;      // an earlier attempt was broken off
+  uint64_t changed_pages = 0;  // if it was begun: only the known ones
   uint64_t lost_pages = 0;     // of older versions
 
-  // Calls `look` with each `kPages` pages that begin below `end_bytes`: the sums that the head has
-  // now, as if it held zeros from `end_bytes` on, and what the sums file says.
+  // Calls `look` for each `kPages` pages that begin below `end_bytes`, with two sets of sums: those
+  // of the head now, as if it held zeros from `end_bytes` on; and those in the sums file.
   template <typename Look>
   absl::Status ForEachPages(uint64_t end_bytes, uint32_t page_bytes, const Look& look) const {
     const uint64_t end_page = (end_bytes + page_bytes - 1) / page_bytes;
@@ -47,9 +47,9 @@ struct FileImpl::OutsideChange {
   }
 };
 
-// First that old versions lost pages, then the new sums: the other way round a crash in between
-// would pass new bytes off as old ones. And before both that they are begun: once the sums are
-// there, nothing else shows that the change is in no version yet.
+// Writes first that old versions lost pages, then the new sums: in the other order a crash in
+// between would pass new bytes off as old ones. Before both it notes that it has begun: once the
+// sums are there, nothing else shows that no version has the change yet.
 absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
   OutsideChange change;
   {
@@ -63,7 +63,7 @@ absl::Status FileImpl::TakeInOutsideChange(uint64_t size_bytes) {
   change.was_begun = IsTakingIn(change.row);
   if (!change.was_begun) {
     H5M_RETURN_IF_ERROR(CountChangedPages(change));
-    // Only a touch, or the tail of a writer whose mark was lost with the power.
+    // Only the time changed, or this is the tail of a writer whose mark a power loss took.
     if (change.changed_pages == 0 && size_bytes >= change.row.applied_size_bytes) {
       return CutOffGrowth(change);
     }
@@ -88,7 +88,7 @@ absl::Status FileImpl::CountChangedPages(OutsideChange& change) {
     for (size_t i = 0; i < now.size(); ++i) change.changed_pages += now[i] != before[i];
     return absl::OkStatus();
   };
-  // In its last page, too, what lies beyond the applied size is growth.
+  // Bytes beyond the applied size are growth, also in the last page.
   return change.ForEachPages(change.row.applied_size_bytes, files_.page_size_bytes(), count);
 }
 
@@ -136,7 +136,7 @@ absl::Status FileImpl::WriteOutsideSums(const OutsideChange& change) {
       std::max(files_.PagesIn(change.row.applied_size_bytes), files_.PagesIn(change.size_bytes));
   auto write = [&](uint64_t first, const std::vector<uint32_t>& now,
                    const std::vector<uint32_t>& before) {
-    // What the attempt before wrote may be in memory only, where its sync failed.
+    // The sums of an earlier attempt may be in memory only, if its sync failed.
     return now == before && !change.was_begun ? absl::OkStatus() : sums.Write(first, now);
   };
   H5M_RETURN_IF_ERROR(change.ForEachPages(end_page * page_bytes, page_bytes, write));

@@ -1,5 +1,5 @@
-// Sizes that no head here can have. A cut of one is refused. A store that took them before could
-// make such a cut durable, and never apply it: docs/design/031-recovery.md.
+// Sizes that no head on this file system can have. A cut of such a size is refused. Older stores
+// accepted such a cut and made it durable, but could never apply it: docs/design/031-recovery.md.
 #include <algorithm>
 #include <utility>
 
@@ -28,9 +28,9 @@ absl::Status StoreContext::CheckFileSize(const std::string& name, uint64_t size_
   return absl::OkStatus();
 }
 
-// Such cuts are applied as far as there is something to apply, so that what follows them gets into
-// the head, and the first thing that follows is a rollback to the newest version that fits. A crash
-// before that is durable finds everything as it was; after it, there are only rows left to drop.
+// Such cuts are applied as far as possible, so that later cuts get into the head. The first later
+// cut is a rollback to the newest version that fits. After a crash before that cut is durable,
+// everything is as it was. After a crash later, only rows are left to drop.
 absl::Status FileImpl::GoBackToFit() {
   if (context_->file_sizes.bytes == INT64_MAX) return absl::OkStatus();
   const uint64_t max = context_->head_bytes_max();
@@ -80,15 +80,15 @@ absl::StatusOr<VersionInfo> FileImpl::LeaveOversize(VersionIndex& index, const F
   Provenance provenance;
   provenance.comment = StrCat("went back to version ", fitting, " from a size of ",
                               row.durable_size_bytes, " bytes");
-  // Nobody else has the file yet, so that it may wait for the archive.
+  // No other thread has the file yet, so this call may wait for the archive.
   std::shared_ptr<const int> kept;
   {
     absl::MutexLock lock(&mutex_);
     kept = saved_.disk_pin();
   }
   H5M_RETURN_IF_ERROR(BringBackSince(index, target.generation, target.version));
-  // The rollback is made of what these cuts changed. Into a new generation it copies all, once they
-  // are in the old head.
+  // The rollback reverts the changes of these cuts. If it needs a new generation, it copies all
+  // bytes, once these cuts are in the old head.
   const bool same = target.generation == row.generation;
   if (!same) H5M_RETURN_IF_ERROR(ClipLayers());
   H5M_ASSIGN_OR_RETURN(VersionInfo made, RollbackLocked(target, provenance, RandomBytes16()));

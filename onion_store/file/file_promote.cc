@@ -1,11 +1,10 @@
-// How a fork's version becomes the newest one of the file that was forked:
-// docs/design/044-forks.md.
+// Makes a fork's version the newest version of the file that was forked: docs/design/044-forks.md.
 //
-// The file must be as the fork last knew it: at the version that was forked, or at the one that was
-// promoted from it. Where a newer version has the bytes of such a one again, as after a rollback,
-// that is as good: the bytes are compared. Then the pages that the fork has changed since are all
-// that differ. They are staged as one cut, as those of a rollback within a generation: a version in
-// one transaction, with the row that names the fork. A crash leaves the version whole, or nothing.
+// The file must be as the fork last knew it: at the version that was forked, or at the version last
+// promoted from the fork. A newer version with the same bytes, as after a rollback, is as good: the
+// bytes are compared. Then only the pages that the fork has changed since can differ. They are
+// staged as one cut, as in a rollback within a generation. One transaction makes the version, with
+// the row that names the fork. A crash leaves the whole version or nothing.
 #include <algorithm>
 #include <utility>
 
@@ -20,7 +19,7 @@ namespace {
 
 constexpr uint64_t kCopyBytes = 1 << 20;
 constexpr VersionNumber kForkVersion = 1;  // a fork begins with it
-constexpr int kPromotionsMax = 16;         // that the newest version is compared with
+constexpr int kPromotionsMax = 16;         // compared with the newest version, at most
 
 bool IsGone(const absl::Status& status) {
   return absl::IsNotFound(status) || absl::IsOutOfRange(status);
@@ -103,8 +102,8 @@ absl::StatusOr<std::optional<Promotion>> FileImpl::FindPromotion(VersionIndex& i
   return promotion;
 }
 
-// It reads both files with the work lock held, and must not wait for an archive meanwhile. Which
-// versions it compares is known only then: of this file none is older than the one that was forked,
+// Promote() reads both files under the work lock, and must not wait for an archive meanwhile. Only
+// then is it known which versions it compares. Of this file none is older than the forked version,
 // and a promotion made each of the others.
 absl::StatusOr<FileImpl::KeptForPromotion> FileImpl::KeepForPromotion(File& fork) {
   H5M_ASSIGN_OR_RETURN(const std::optional<SourceVersion> forked, fork.ForkedFrom());
@@ -160,8 +159,8 @@ absl::StatusOr<VersionNumber> FileImpl::OwnOf(File& fork, VersionNumber equal) {
   const std::optional<SourceVersion>& source = here.source;
   const bool is_promotion =
       source && source->kind == SourceKind::kPromotion && source->file_id == fork.file_id();
-  if (!is_promotion) return kForkVersion;  // It is the one that was forked.
-  // A fork that was put back from a copy may have another version of that number.
+  if (!is_promotion) return kForkVersion;  // It is the forked version.
+  // A fork that was rebuilt from a copy may have a different version of that number.
   const auto own = fork.GetVersion(source->version);
   return own.ok() && own->cut == source->cut ? own->version : 0;
 }
@@ -179,7 +178,7 @@ absl::StatusOr<VersionNumber> FileImpl::FindEqual(File& fork, const SourceVersio
   const auto base = GetVersion(forked.version);
   if (IsGone(base.status())) return 0;
   H5M_RETURN_IF_ERROR(base.status());
-  if (base->cut != forked.cut) return 0;  // Of a history that was put back from a copy.
+  if (base->cut != forked.cut) return 0;  // The history was rebuilt from a copy.
   H5M_ASSIGN_OR_RETURN(const bool same, HaveSameBytes(base->version, newest, is_cancelled));
   return same ? base->version : 0;
 }
@@ -221,7 +220,7 @@ absl::StatusOr<std::unique_ptr<ChangeReader>> FileImpl::DifferencesFrom(const Pr
     auto changes = fork.OpenChanges(basis.own, target);
     if (!IsGone(changes.status())) return changes;
   }
-  // The version that the fork's index could be asked about was dropped.
+  // The version by which the fork's index could be asked was dropped.
   H5M_ASSIGN_OR_RETURN(auto here, OpenVersion(basis.newest.version));
   H5M_ASSIGN_OR_RETURN(auto there, fork.OpenVersion(target));
   return std::make_unique<ComparedChanges>(std::move(here), std::move(there), context_->budget);

@@ -43,7 +43,7 @@ void FileImpl::PruneEnded() {
 absl::StatusOr<VersionNumber> FileImpl::OldestNeeded() {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(health_.dead());
-  // Before the first apply nothing is in the head: all are needed.
+  // Before the first apply the head holds no version: all are needed.
   return row_.applied_version == 0 ? std::min<VersionNumber>(newest_.version, 1)
                                    : row_.applied_version;
 }
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<PruneJob>> FileImpl::StartPrune(
   versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
   std::vector<VersionNumber> there;
   for (VersionNumber version : versions) {
-    if (version >= needed) break;  // It only rises.
+    if (version >= needed) break;  // The version needed only rises.
     H5M_ASSIGN_OR_RETURN(const bool has, index->HasVersion(version));
     if (has) there.push_back(version);
   }
@@ -74,7 +74,8 @@ absl::StatusOr<std::unique_ptr<PruneJob>> FileImpl::StartPrune(
     pages = Pages();
   }
   auto job = std::make_unique<PruneJobImpl>(shared_from_this(), index, pages, std::move(there));
-  // Only so that a server goes on with it after a crash: without it, the next prune does.
+  // Only a hint, so that a server continues the prune after a crash. Without it the next prune
+  // does.
   files_.SetMark(kPruneMarks);
   return job;
 }

@@ -1,4 +1,4 @@
-// How an old version becomes the newest again: docs/design/030-order-of-writes.md, "Rollback".
+// Makes an old version the newest again: docs/design/030-order-of-writes.md, "Rollback".
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@
 namespace h5mirror::store {
 namespace {
 constexpr uint64_t kCopyBytes = 1 << 20;
-// Rows that are held in memory; of more, the index is asked block by block.
+// The most rows held in memory; for more, the index is asked block by block.
 constexpr size_t kRowsMax = 1 << 18;
 constexpr size_t kRevertsMax = 4096;  // in one record
 }  // namespace
@@ -26,7 +26,7 @@ absl::StatusOr<VersionInfo> FileImpl::Rollback(VersionNumber version, const Prov
   if (const auto index = Index(); index.ok() && *index != nullptr) {  // A repeat needs no pages.
     if (auto done = (*index)->FindRequest(request_id); done.ok()) return done->info;
   }
-  // It reads saved pages with the work lock held, and must not wait for an archive meanwhile.
+  // The rollback reads saved pages under the work lock, and must not wait for an archive meanwhile.
   std::shared_ptr<const int> kept;
   if (const auto needed = GetVersion(version); needed.ok()) {
     H5M_ASSIGN_OR_RETURN(kept, KeepOnDiskOf(needed->generation, needed->version));
@@ -82,9 +82,8 @@ absl::StatusOr<VersionInfo> FileImpl::FinishMade(absl::Status brought, const Cut
   }
   H5M_RETURN_IF_ERROR(brought);
   context_->TellOfCut(files_.name(), cut);
-  // A new generation waits until the old head is what its newest cut left. After an error the
-  // caller takes the version for not made, so no later try may make it: the next open drops the
-  // cut.
+  // A new generation waits until the old head holds its newest cut. After an error the caller
+  // assumes that no version was made, so no later try may make it: the next open drops the cut.
   if (const absl::Status made = MakeAllDurableLocked(); !made.ok()) {
     Die(made);
     return made;
@@ -103,8 +102,8 @@ absl::Status FileImpl::BeginRollback(int64_t generation) {
     return absl::FailedPreconditionError(
         StrCat(files_.name(), ": a session writes it; it must end first"));
   }
-  // A session that came and went since all was made durable: what it left would be merged with
-  // this.
+  // A session may have come and gone since all was made durable: its cut would be merged with this
+  // one.
   if (due_work_.has_lost_cut() || (!cuts_.layers.empty() && !cuts_.layers.back()->durable)) {
     return absl::UnavailableError(StrCat(files_.name(), ": it was written meanwhile, try again"));
   }
@@ -128,7 +127,7 @@ absl::Status FileImpl::BringBack(VersionReaderImpl& reader, const VersionInfo& t
     }
   }
   H5M_RETURN_IF_ERROR(RevertSaved(target));
-  // What these changed has no row yet, unless an apply that was broken off got that far.
+  // Pages that these layers changed have no rows yet, unless a broken-off apply got that far.
   for (const LayerPtr& layer : later) {
     for (uint64_t at = 0; at < target.size_bytes;) {
       H5M_ASSIGN_OR_RETURN(std::optional<Extent> staged, layer->data.NextStaged(at));
@@ -176,8 +175,8 @@ absl::Status FileImpl::RevertSaved(const VersionInfo& target) {
   }
 }
 
-// `runs` are all of one block. Their bytes are read now: a damaged version must fail here, before
-// it becomes the newest.
+// All of `runs` are of one block. Their bytes are read now: a damaged version must fail here,
+// before it becomes the newest.
 absl::Status FileImpl::RevertBlock(const VersionInfo& target, absl::Span<const PageRun> runs,
                                    std::vector<Revert>* reverts) {
   const uint32_t page_bytes = files_.page_size_bytes();
@@ -211,7 +210,7 @@ absl::Status FileImpl::RevertBlock(const VersionInfo& target, absl::Span<const P
     }
     const uint64_t offset = page * page_bytes;
     bytes.resize(std::min<uint64_t>(bytes.size(), target.size_bytes - offset));
-    if (owner->packed()) {  // They lie nowhere as they are.
+    if (owner->packed()) {  // Their bytes are stored only compressed.
       const Extent extent{offset, bytes.size()};
       const std::string_view piece = bytes;
       absl::MutexLock lock(&mutex_);

@@ -1,4 +1,4 @@
-// Cuts that readers hold on to: docs/design/003-cuts-and-pins.md.
+// Cuts that readers pin: docs/design/003-cuts-and-pins.md.
 #include <algorithm>
 #include <utility>
 

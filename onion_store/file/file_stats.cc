@@ -1,4 +1,4 @@
-// What versions cost, and what dropping some would give back.
+// The disk space of versions, and the space that dropping some would free.
 #include <algorithm>
 #include <utility>
 

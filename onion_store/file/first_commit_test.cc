@@ -1,4 +1,5 @@
-// A first commit is direct as a whole: what its checksums cost, and who waits for them.
+// All bytes of a first commit are direct: the cost of its checksums, and the calls that wait for
+// them.
 #include <algorithm>
 #include <atomic>
 #include <functional>
@@ -25,7 +26,7 @@ std::string BytesAt(uint64_t offset, size_t size) {
   return bytes;
 }
 
-// As a sender does: frame by frame, with borders that are none of pages.
+// Writes as a sender does: frame by frame, with ends inside pages.
 void WriteFrames(Writer& writer, uint64_t from, uint64_t end) {
   for (uint64_t at = from; at < end;) {
     const uint64_t length =
@@ -55,7 +56,7 @@ TEST(FirstCommitTest, IsNotReadBack) {
   auto store = OpenStore(env, "/");
   auto file = *store->OpenOrCreateFile("x.h5", 4096);
   Writer writer(file, SessionStart::kContinue);
-  for (const uint64_t end : {20 * kFrame + 5, 50 * kFrame}) {  // A first one, and an append.
+  for (const uint64_t end : {20 * kFrame + 5, 50 * kFrame}) {  // A first commit, and an append.
     WriteFrames(writer, writer.content().size(), end);
     ASSERT_TRUE(writer.Write(100, "a superblock").ok());
     env.counts().Clear();
@@ -68,7 +69,8 @@ TEST(FirstCommitTest, IsNotReadBack) {
   ASSERT_TRUE(writer.End().ok());
 }
 
-// What is written before the first cut and then again, in part and staged, cut off, written again.
+// Bytes are written before the first cut; then written again in part, staged, cut off, and written
+// again.
 TEST(FirstCommitTest, SumsAreThoseOfTheHeadWhateverWasWrittenTwice) {
   FaultEnv env;
   auto store = OpenStore(env, "/");
@@ -108,7 +110,7 @@ class ReadBackTest : public testing::Test {
 
   FaultEnv env_;
   std::atomic<int> head_reads_{0};
-  std::function<void()> at_first_read_;  // of the head; set before there is a cut
+  std::function<void()> at_first_read_;  // at the first read of the head; set before there is a cut
   std::unique_ptr<Store> store_;
   std::shared_ptr<File> file_;
 };
@@ -142,7 +144,8 @@ TEST_F(ReadBackTest, AStoreThatClosesMeanwhileLeavesItToTheNextOne) {
   absl::Notification begins;
   at_first_read_ = [&] {
     begins.Notify();
-    // It closes once this says so, and sets soon after that what stops an apply.
+    // OpenFile() fails so once the store closes; soon after, the store sets the flag that stops an
+    // apply.
     while (!absl::IsUnavailable(store_->OpenFile("x.h5").status()))
       absl::SleepFor(absl::Milliseconds(1));
   };

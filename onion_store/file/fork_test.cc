@@ -25,7 +25,7 @@ class ForkTest : public testing::Test {
     newest_ = Commit(run_, 3 * kPage + 5, std::string(kPage, 'b'));
   }
 
-  // One version more; returns all bytes of it.
+  // Makes one more version, and returns all of its bytes.
   std::string Commit(const std::shared_ptr<File>& file, uint64_t offset, const std::string& bytes,
                      SessionStart start = SessionStart::kContinue, uint64_t size_bytes = 0) {
     const auto before = file->GetVersion(0);
@@ -61,7 +61,7 @@ class ForkTest : public testing::Test {
     how.mode = mode;
     return run_->Promote(fork, how);
   }
-  // The newest version of run.h5 has these bytes, in its stage and in its head.
+  // Expects that the newest version of run.h5 has these bytes, both in the stage and in the head.
   void ExpectNewest(const std::string& bytes) {
     EXPECT_TRUE(ReadVersion(*run_, 0) == bytes);
     ASSERT_TRUE(run_->WaitApplied(absl::Seconds(60)).ok());
@@ -177,13 +177,13 @@ TEST_F(ForkTest, OfADamagedVersionLeavesNothing) {
   EXPECT_FALSE(*tree->Exists("trial.h5.h5m"));
 }
 
-// What the operating system refuses is told as that, with the path, of the source and of the fork.
+// An error names the operating system's reason and the path, of the source and of the fork.
 TEST_F(ForkTest, ARefusalOfTheSystemIsToldWithItsPath) {
   const auto expect_refused = [](const absl::Status& refused, const std::string& path) {
     EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
     EXPECT_THAT(std::string(refused.message()), HasSubstr(path));
   };
-  // Version 2 is of an old head from now on, and nobody has that open.
+  // From now on version 2 is in an old head that is not open.
   Commit(run_, 0, "anew", SessionStart::kNewGeneration);
   Reopen();
   for (const std::string path : {"run.h5.h5m/head-1", "trial.h5.h5m/gen-1", "trial.h5.h5m/index"}) {
@@ -375,7 +375,7 @@ TEST_F(ForkTest, APromotionThatWasRolledBackCanBeMadeAgain) {
   EXPECT_EQ(again->version.version, 5);
   EXPECT_EQ(again->differing_bytes, 2 * kPage);
   ExpectNewest(second);
-  // Only the last one is taken back: the file is at the first promotion's version then.
+  // Only the last promotion is taken back: the file is then at the first promotion's version.
   ASSERT_TRUE(run_->Rollback(3, {}, {92}).ok());
   ExpectNewest(first);
   Reopen();
@@ -392,7 +392,7 @@ TEST_F(ForkTest, PromotionIsRefusedWhereARollbackLedElsewhere) {
   ASSERT_TRUE(run_->Rollback(1, {}, {91}).ok());
   EXPECT_TRUE(absl::IsAborted(Promote(*fork, 2).status()));
   ExpectNewest(old_);
-  // As long as that, and with other bytes only where the fork was not changed.
+  // As long as that version; the bytes differ only where the fork was not changed.
   ASSERT_TRUE(run_->Rollback(2, {}, {92}).ok());
   Commit(run_, 15 * kPage, "other");
   EXPECT_TRUE(absl::IsAborted(Promote(*fork, 3).status()));
@@ -507,7 +507,7 @@ TEST_F(ForkTest, PromotionOfADamagedForkChangesNothing) {
   Commit(run_, 0, "the file goes on");
 }
 
-// Each call of a fork fails once: then there is the whole fork, or none, and the name can be used.
+// Each call of a fork fails once: then there is a whole fork or none, and the name can be used.
 TEST(FailingForkTest, LeavesAWholeForkOrNone) {
   uint64_t call = 0;
   for (bool met = true; met; ++call) {
@@ -526,7 +526,7 @@ TEST(FailingForkTest, LeavesAWholeForkOrNone) {
     met = env.fault_met();
     env.FailCalls(0, 0, absl::OkStatus());
     file.reset();
-    store.reset();  // The source's object may have died of it.
+    store.reset();  // The fault may have made the source's object unusable.
     store = OpenStore(env, "/");
     if (made.ok()) {
       EXPECT_TRUE(ReadVersion(**store->OpenFile("trial.h5"), 1) == writer.content()) << call;

@@ -1,4 +1,4 @@
-// A disk without room stops those that write, and nobody that only reads.
+// A full disk stops writers, but no reader.
 #include <algorithm>
 #include <functional>
 #include <string>
@@ -31,7 +31,7 @@ class FullDiskReadersTest : public testing::Test {
     options.background_threads = 0;
     return OpenStore(env, "/", options);
   }
-  // All that the background does at this time.
+  // Runs all background work that is due now.
   static void Run(Store& store) {
     while (store.RunBackground()) continue;
   }
@@ -107,7 +107,7 @@ TEST_F(FullDiskReadersTest, AfterACrashOldVersionsAreReadAndWritersWait) {
   EXPECT_EQ(ReadVersion(**third->OpenFile("x.h5"), 3), "fourth");
 }
 
-// The caller takes it for not made.
+// The caller assumes that it was not made.
 TEST_F(FullDiskReadersTest, ARollbackThatIsToldOfNoRoomIsNeverMade) {
   {
     Writer writer(file_, SessionStart::kContinue, "bytes");
@@ -139,7 +139,7 @@ TEST_F(FullDiskReadersTest, ARollbackThatIsToldOfNoRoomIsNeverMade) {
   EXPECT_GT(told_count, 0);
 }
 
-// Else a close that was folded becomes a version with the next change only.
+// Else a folded close would become a version only with the next change.
 TEST_F(FullDiskReadersTest, AVersionThatFoundNoRoomLosesNoFold) {
   {
     Writer writer(file_, SessionStart::kContinue, "bytes");
@@ -160,13 +160,13 @@ TEST_F(FullDiskReadersTest, AVersionThatFoundNoRoomLosesNoFold) {
   EXPECT_EQ(ReadVersion(*file_, 2), "other");
 }
 
-// The next try comes a pause after the end of the last one, so that others get their turn.
+// The next try comes a pause after the end of the last try, so that other work gets its turn.
 TEST_F(FullDiskReadersTest, TriesThatTakeLongAreNotOneLoop) {
   Writer writer(file_, SessionStart::kContinue, "bytes");
   ASSERT_TRUE(writer.Write(0, "other").ok());
   ASSERT_TRUE(writer.Cut(BarrierKind::kCommit).ok());
   Fill(env_);
-  // Each call takes a second. After so many this is a loop.
+  // Each call takes a second. So many calls mean a loop.
   constexpr uint64_t kCallsMax = 10'000;
   const absl::Time began = now_;
   const uint64_t calls = env_.call_count();
@@ -181,8 +181,8 @@ TEST_F(FullDiskReadersTest, TriesThatTakeLongAreNotOneLoop) {
   EXPECT_TRUE(writer.End().ok());
 }
 
-// A sync that failed may have left the log of the index in memory only. Where the disk is too full
-// to empty that, an open tells of no version that a power loss can take.
+// A failed sync may have left the index's log in memory only. If the disk is too full to write it
+// back, an open must not show a version that a power loss could take.
 TEST_F(FullDiskReadersTest, WhatAnOpenTellsOfOutlivesThePower) {
   int seen_count = 0;
   for (uint64_t call = 0;; ++call) {
@@ -229,11 +229,11 @@ TEST_F(FullDiskReadersTest, WhatAnOpenTellsOfOutlivesThePower) {
   EXPECT_GT(seen_count, 0);
 }
 
-// What a cut is, to the index of its file.
+// The kind of a cut, as the index of its file sees it.
 enum class Cuts : uint8_t { kFirst, kLater, kNewGeneration };
 
-// Each call of a commit fails once for lack of room. Whatever is tried again, a power loss that
-// takes all that was not synced leaves what was acked, or read as a version.
+// Each call of a commit fails once for lack of room. Whatever is retried, a power loss that takes
+// all unsynced bytes leaves every cut that was acked or read as a version.
 class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
  protected:
   // False: the commit has fewer calls.
@@ -261,7 +261,7 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
       Writer writer(file, is_later ? SessionStart::kContinue : SessionStart::kNewGeneration,
                     is_later ? "bytes" : "");
       if (GetParam() == Cuts::kFirst) {
-        // What follows is staged: the commit has more to sync than the head.
+        // Later bytes are staged: the commit has more to sync than the head.
         EXPECT_TRUE(writer.Write(0, "bytes").ok());
         EXPECT_TRUE(writer.Cut(BarrierKind::kTick).ok());
       }
@@ -281,7 +281,7 @@ class NoRoomOnceTest : public testing::TestWithParam<Cuts> {
       if (writer.Write(0, "third").ok()) {
         writer.Cut(BarrierKind::kCommit, on_third).status().IgnoreError();
       }
-      // It is made once its time has come.
+      // The version is made once its time has come.
       now += absl::Seconds(10);
       Run(*store);
     }

@@ -18,7 +18,7 @@ class HistoryTest : public testing::Test {
  protected:
   HistoryTest() {
     StoreOptions options;
-    options.page_compression = PageCompression::kNone;  // Each page lies where the map says.
+    options.page_compression = PageCompression::kNone;  // Each page must be where the map says.
     store_ = OpenStore(place_->env(), place_->root(), options);
     file_ = *store_->OpenOrCreateFile("d/x.h5", kPage);
   }
@@ -56,7 +56,7 @@ class HistoryTest : public testing::Test {
       }
     }
   }
-  // What a run says lies at its place: the first byte of each of its pages.
+  // The first byte of each page of the run, read from the place that the run names.
   std::string BytesAt(const PlacedRun& run) {
     const std::string all = place_->Read(run.file);
     std::string bytes;
@@ -172,7 +172,7 @@ TEST(CheckTagTest, TagsAreShortWordsAndNoNumbers) {
   }
 }
 
-// The n-th change of the disk fails: the tag is there or not, and the file goes on or is opened
+// The n-th change of the disk fails. Then the tag exists or not, and the file goes on or is opened
 // again.
 TEST(TagFaultTest, ADiskThatFailsLosesNoTagThatWasAcked) {
   for (uint64_t call = 0;; ++call) {

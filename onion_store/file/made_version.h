@@ -1,5 +1,4 @@
-// The versions that calls make, and no writer: what a rollback, a fork and a promotion have in
-// common.
+// Versions that calls make without a writer: the common parts of rollback, fork and promotion.
 #ifndef H5MIRROR_ONION_STORE_FILE_MADE_VERSION_H_
 #define H5MIRROR_ONION_STORE_FILE_MADE_VERSION_H_
 
@@ -12,7 +11,7 @@
 
 namespace h5mirror::store {
 
-// The cut of such a version. `comment` is for a call that gives none.
+// The cut of such a version. `comment` is used if the call gives none.
 inline CutRequest CutOfCall(uint64_t size_bytes, const Provenance& provenance, std::string comment,
                             const std::array<uint8_t, 16>& request_id) {
   CutRequest request;
@@ -24,7 +23,7 @@ inline CutRequest CutOfCall(uint64_t size_bytes, const Provenance& provenance, s
   return request;
 }
 
-// What that version has from `version` of `file`. Its time is that of the version to come.
+// The source of such a version: `version` of `file`. Its time is that of the version to come.
 inline SourceVersion SourceIn(const File& file, const VersionInfo& version, SourceKind kind,
                               const Provenance& provenance) {
   SourceVersion source;

@@ -1,4 +1,4 @@
-// Versions that are made on request, closes that are folded into a later one, times of versions.
+// Versions made on request, closes that are folded into a later version, times of versions.
 #include <atomic>
 #include <memory>
 
@@ -24,7 +24,7 @@ class MakeVersionTest : public testing::Test {
  protected:
   MakeVersionTest() : store_(OpenStore(env_, "/")), file_(*store_->OpenOrCreateFile("a.h5", 512)) {}
 
-  // As a close does that comes too soon after the newest version.
+  // Makes a cut like a close that comes too soon after the newest version.
   absl::Status CutFolded(Writer& writer, std::string_view bytes, absl::Time version_at) {
     H5M_RETURN_IF_ERROR(writer.Write(0, bytes));
     CutRequest request;

@@ -1,4 +1,5 @@
-// What an open costs that makes no cut: nothing is written. Each sync is milliseconds on a disk.
+// The cost of an open that makes no cut: nothing is written. Each sync takes milliseconds on a
+// disk.
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -39,7 +40,7 @@ class OpenToReadTest : public testing::Test {
 
 TEST_F(OpenToReadTest, OfAFileThatWasClosedTheSecondLifeSyncsNothing) {
   MakeVersion(*OpenByHand(env_, root_), "bytes");
-  // The first open after the writer's moves the log of the index to where it belongs.
+  // The first open after the writer moves the index's log into its database.
   for (const int most : {2, 0, 0}) {
     const auto store = OpenByHand(env_, root_);
     env_.counts().Clear();
@@ -97,8 +98,8 @@ TEST_F(OpenToReadTest, RangesThatLieApartAreAskedOfTheDiskAtOnce) {
   EXPECT_EQ(env_.counts().started_bytes.load(), 0);
 }
 
-// The numbers of two lives, the first of which ends in a power loss that drops all that was not
-// synced. The time of day stands still, and so does not tell them apart.
+// The cut numbers of two lives of a store. The first life ends in a power loss that drops all
+// unsynced bytes. The time of day stands still, so it does not tell the lives apart.
 struct Numbers {
   CutNumber before = 0, after = 0;
 };

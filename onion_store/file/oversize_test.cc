@@ -1,5 +1,5 @@
-// Sizes that no head can have: refused at the cut, and gone back from where an older program took
-// them.
+// Sizes that no head can have: refused at the cut. If an older program accepted one, the file is
+// rolled back from it.
 #include <cstdlib>
 #include <filesystem>
 
@@ -34,7 +34,7 @@ class OversizeTest : public testing::Test {
     if (file.ok()) file_ = *file;
     return file;
   }
-  // Cuts with a size that the writer has not written up to.
+  // Makes a cut whose size is beyond the bytes that the writer has written.
   absl::StatusOr<CutNumber> Cut(Writer& writer, uint64_t size_bytes,
                                 BarrierKind kind = BarrierKind::kCommit) {
     CutRequest request;
@@ -81,7 +81,7 @@ class OversizeTest : public testing::Test {
     }
     return found;
   }
-  // All so far.
+  // All notices so far.
   const std::vector<std::string>& notices() {
     if (store_ == nullptr) return notices_;
     for (const StoreNotice& notice : StoreHealth::Of(*store_)->TakeNotices()) {
@@ -120,7 +120,7 @@ TEST_F(OversizeTest, SizesBeyondTheFileSystemsLimitAreRefusedAndTheLastCutStays)
   ASSERT_TRUE(file_->WaitApplied(absl::Seconds(30)).ok());
   EXPECT_THAT(Versions(), testing::ElementsAre(1));
   EXPECT_TRUE(ReadVersion(*file_, 1) == content);
-  // What just fits is taken.
+  // The largest size that fits is accepted.
   Writer fourth(file_, SessionStart::kContinue, content);
   ASSERT_TRUE(Cut(fourth, kMax).ok());
   ASSERT_TRUE(fourth.End().ok());
@@ -142,7 +142,7 @@ TEST_F(OversizeTest, AFileThatGotStuckGoesOnAtItsLastVersionThatFits) {
     GetStuck(kind);
     ASSERT_EQ(notices().size(), 1u) << "said once, however often it is tried";
     EXPECT_THAT(notices()[0], HasSubstr("File too large"));
-    // Nor does a restart help while nobody knows the limit.
+    // While the limit is unknown, a restart does not help either.
     ASSERT_TRUE(Open({}).ok());
     EXPECT_FALSE(file_->WaitApplied(absl::Milliseconds(300)).ok());
 
@@ -246,7 +246,7 @@ TEST_F(OversizeTest, ANewGenerationThatGotStuckGivesWayToTheOneBefore) {
   EXPECT_THAT(Verify(), IsEmpty());
 }
 
-// The machine's own file system: what is said to be the largest size is, and one byte more is not.
+// The machine's own file system: the reported largest size works, and one byte more does not.
 TEST(FileSizesTest, TheLimitIsTheFileSystemsInFact) {
   std::string root = testing::TempDir() + "/sizes-XXXXXX";
   ASSERT_NE(mkdtemp(root.data()), nullptr);

@@ -1,4 +1,5 @@
-// Dropping versions: what is left reads as before, readers of the rest are told, space comes back.
+// Dropping versions: retained versions read as before, readers of dropped ones get an error, space
+// is freed.
 #include <atomic>
 #include <random>
 #include <thread>
@@ -27,7 +28,7 @@ class PruneTest : public testing::Test {
     store_ = OpenStore(env_, "/", options);
     file_ = *store_->OpenOrCreateFile("x.h5", kPage);
   }
-  // Makes versions that each overwrite `pages` random ones of `size_pages`.
+  // Makes versions that each overwrite `pages` random pages of `size_pages`.
   void Write(int count, int pages, int size_pages) {
     auto start = golden_.empty() ? SessionStart::kNewGeneration : SessionStart::kContinue;
     Writer writer(file_, start, golden_.empty() ? "" : golden_.rbegin()->second);
@@ -53,7 +54,7 @@ class PruneTest : public testing::Test {
       if (!progress.ok() || progress->done) return progress.value_or(PruneProgress());
     }
   }
-  // All but every `step`-th, and the newest.
+  // All versions except every `step`-th and the newest.
   std::vector<VersionNumber> AllBut(int step) {
     std::vector<VersionNumber> versions;
     for (const auto& [version, bytes] : golden_) {
@@ -123,7 +124,7 @@ TEST_F(PruneTest, GivesBackAllButAnEighthOfWhatIsDead) {
   Write(300, 10, 100);
   const uint64_t before = PagesBytes();
   PruneProgress done = Prune(AllBut(50));
-  // Six versions are older than the newest: none can need more than all pages.
+  // Six versions are older than the newest. None can need more than all pages.
   const uint64_t ideal_max = 6 * 100 * (64 + 4 + kPage);
   EXPECT_LT(PagesBytes(), ideal_max * 8 / 7 + 1);
   EXPECT_LT(PagesBytes(), before / 4);
@@ -132,7 +133,7 @@ TEST_F(PruneTest, GivesBackAllButAnEighthOfWhatIsDead) {
   CheckAll();
 }
 
-// As of CephFS without a ceph-mgr.
+// As in CephFS without a ceph-mgr.
 TEST_F(PruneTest, GivesBackAsMuchWhereFreeSpaceIsUnknown) {
   Write(30, 5, 60);
   env_.SetCountsSpace(false);
@@ -163,7 +164,7 @@ TEST_F(PruneTest, AVersionThatReachesFurtherKeepsWhatWasCutOffSince) {
   commit(Bytes(4 * kPage) + std::string(4 * kPage, '\0'));
   commit(Bytes(2 * kPage));
   commit(Bytes(2 * kPage));
-  commit(Bytes(8 * kPage));  // What version 1 has as zeros is saved only here, for 3.
+  commit(Bytes(8 * kPage));  // Zeros in version 1 are saved only here, for version 3.
   commit(Bytes(8 * kPage));
   Prune({3});
   CheckAll();
@@ -294,7 +295,7 @@ TEST_F(PruneTest, ADamagedRecordStaysWhereItIsAndIsReported) {
   Write(30, 10, 60);
   auto tree = *env_.OpenTree("/");
   auto segment = *tree->Open("x.h5.h5m/pages-000001", OpenKind::kWrite, 0);
-  // In the last record: of the newest version but one, which stays.
+  // In the last record. It is of the newest version but one, which stays.
   const uint64_t at = *segment->Size() - 5;
   std::string byte(1, '\0');
   Must(segment->ReadAt(at, absl::MakeSpan(byte)).status());
@@ -311,7 +312,7 @@ TEST_F(PruneTest, ADamagedRecordStaysWhereItIsAndIsReported) {
 
 TEST_F(PruneTest, WithoutRoomForACopyNothingIsLostAndTheRestIsSaid) {
   Write(60, 10, 60);
-  env_.SetCapacity(1);  // Only the index may not grow either: the first transaction fails.
+  env_.SetCapacity(1);  // The index cannot grow either: the first transaction fails.
   auto job = file_->StartPrune(AllBut(7));
   auto step = (*job)->Step();
   while (step.ok() && !step->done) step = (*job)->Step();

@@ -1,4 +1,4 @@
-// What was durable and not yet applied when the power went, and a writer that goes on over it.
+// Cuts that were durable but not applied at a power loss, and a writer that continues over them.
 #include <string>
 
 #include "base/testing/fault_env.h"
@@ -24,8 +24,9 @@ std::string HeadOf(FaultEnv& env, uint64_t size_bytes) {
   return head;
 }
 
-// A cut of five pages that became durable together with the next one, of two pages, is in no index;
-// the apply of both clears all five. What is written beyond the two must not be lost by that.
+// A cut of five pages became durable together with the next one, of two pages. No index has the
+// first cut, and the apply of both clears all five pages. Bytes written beyond the two pages must
+// survive that.
 TEST(RecoveryTest, BytesBeyondATruncationThatIsNotAppliedAreKept) {
   for (const Unsynced unsynced : {Unsynced::kDropped, Unsynced::kKept}) {
     FaultEnv env;
@@ -60,7 +61,7 @@ TEST(RecoveryTest, BytesBeyondATruncationThatIsNotAppliedAreKept) {
   }
 }
 
-// Bytes that a killed server's writer left in a head, where a new generation follows.
+// Bytes that a killed server's writer left in a head before a new generation.
 TEST(RecoveryTest, UncutBytesDoNotComeBackInAnOldHead) {
   FaultEnv env;
   std::unique_ptr<FaultEnv> killed;
@@ -97,8 +98,9 @@ TEST(RecoveryTest, UncutBytesDoNotComeBackInAnOldHead) {
   }
 }
 
-// A lost writer's bytes, which a sync has covered, and another writer's cut below them. From
-// `call` on, 0: the first that makes that cut durable, the disk fails. False: no call met that.
+// A lost writer left bytes that a sync has covered, and another writer makes a cut below them. The
+// disk fails from the call numbered `call` on; 0: the first call that makes that cut durable.
+// False: no call met the fault.
 bool LoseWriterAndDisk(FaultEnv& env, uint64_t call) {
   auto store = OpenByHand(env);
   Writer lost(*store->OpenOrCreateFile("x.h5", 0), SessionStart::kNewGeneration);
@@ -123,7 +125,7 @@ std::string NewestOf(File& file) {
   return info.ok() ? ReadVersion(file, info->newest_version.version) : "";
 }
 
-// Where the sync fails, memory shows the head without those bytes, and the disk still has them.
+// If the sync fails, memory shows the head without those bytes, but the disk still has them.
 TEST(RecoveryTest, BytesThatAFailedSyncLeftOnTheDiskDoNotComeBackBetweenNewOnes) {
   bool has_failed = true;
   for (uint64_t call = 0; has_failed; ++call) {

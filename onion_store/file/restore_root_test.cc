@@ -1,5 +1,4 @@
-// Roots that are rebuilt from an archive: runs that are killed, names, copies that change
-// meanwhile.
+// Roots rebuilt from an archive: killed runs, names, copies that change meanwhile.
 #include "onion_store/restore_root.h"
 
 #include "onion_store/pages/archived_copy.h"
@@ -59,13 +58,13 @@ class RestoreRootTest : public ArchiveFixture {
     std::erase_if(names, [&](const auto& name) { return name.find(part) == name.npos; });
     return names;
   }
-  // A root in which a run was killed before its call number `call`. False: it came to its end.
+  // Makes a root in which a run was killed before its call number `call`. False: the run ended.
   bool Kill(uint64_t call, const RestoreOptions& options) {
     Use(std::make_unique<FaultEnv>());
     fresh_->FailCalls(call, UINT64_MAX / 2, absl::InternalError("killed"));
     return !Restore(List(), true, options).ok();
   }
-  // Ends without the file: nothing, or all of it is there.
+  // Ends the restore without the file. Then nothing of the file is there, or all of it.
   void EndWithoutMore() {
     if (!IsBegun()) return;
     Must(Restore({}));
@@ -113,7 +112,7 @@ TEST_F(RestoreRootTest, AKilledRunIsGoneOnWithInTheOtherWay) {
   for (; Kill(call, {}); ++call) {
     SCOPED_TRACE(call);
     Use(fresh_->CopyNow());
-    if (!IsBegun()) continue;  // It was about to tell of its end.
+    if (!IsBegun()) continue;  // The run was about to note its end.
     const bool is_there = *(*fresh_->OpenTree("/"))->Exists("x.h5.h5m/index");
     Must(Restore(List(), true, {.keep_archived = true}));
     const auto tree = *fresh_->OpenTree("/");

@@ -13,7 +13,7 @@ using testing::HasSubstr;
 
 constexpr uint64_t kPage = 4096;
 
-// Of pages that were saved as they are, and of such that were packed.
+// Rollbacks with pages saved plain, and with packed pages.
 class RollbackTest : public testing::TestWithParam<PageCompression> {
  protected:
   RollbackTest() {
@@ -135,7 +135,7 @@ TEST_P(RollbackTest, ToADamagedVersionChangesNothing) {
   EXPECT_TRUE(file_->Rollback(2, {}, {2}).ok()) << "the file goes on";
 }
 
-// Sharing blocks may end in the midst, with newer bytes where the version has holes.
+// Sharing blocks may fail halfway, with newer bytes where the version has holes.
 TEST(FailingRollbackTest, ToAnOlderGenerationBringsTheVersionOrNothing) {
   for (const char* before : {"", "y.h5"}) {  // FaultEnv shares into every second file.
     uint64_t call = 0;

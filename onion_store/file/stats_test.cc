@@ -1,4 +1,4 @@
-// What a history costs, what a prune would give back, and histories that are stopped.
+// The disk space of a history, the space that a prune would free, and stopped histories.
 #include <numeric>
 #include <random>
 
@@ -98,7 +98,8 @@ class StatsTest : public testing::Test {
   std::shared_ptr<File> file_;
 };
 
-// Nobody writes here, so the tolerance is 0: the estimate goes through the rows as the prune does.
+// No writer is active here, so the tolerance is 0: the estimate goes through the rows as the prune
+// does.
 TEST_F(StatsTest, AnEstimateIsWhatThePruneGivesBack) {
   Write(40);
   for (int round = 0; round < 5; ++round) {

@@ -33,7 +33,7 @@ class ArchivedTest : public testing::Test {
     index_ = *std::move(opened);
   }
   int64_t Format() {
-    // In the header of the database, once its log is empty.
+    // The number is in the header of the database once its log is empty.
     EXPECT_TRUE(index_->Checkpoint().ok());
     std::string bytes(4, '\0');
     EXPECT_TRUE(
@@ -83,7 +83,7 @@ TEST_F(ArchivedTest, StatesChangeTogetherAndRowsGo) {
   EXPECT_EQ(index_->ListArchived()->size(), 1u);
 }
 
-// Two jobs may know of one dead object. The first deletes its row, and the segment gets another.
+// Two jobs may know one dead object. The first deletes its row, and the segment gets another row.
 TEST_F(ArchivedTest, TheRowOfASegmentThatWasArchivedAnewStays) {
   ArchivedSegment anew = one_;
   anew.object = "files/07/pages-000001-ef";

@@ -1,4 +1,4 @@
-// When a file was last compared with its local one is kept, and found again after a crash.
+// The time of the last comparison with the local file is kept, and survives a crash.
 #include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/disk/sqlite_vfs.h"
@@ -21,7 +21,7 @@ class ChecksTest : public testing::Test {
     EXPECT_TRUE(writer.End().ok());
   }
 
-  // What a verification finds.
+  // The findings of a verification.
   std::vector<std::string> Damage() {
     auto job = *file_->StartVerify({});
     std::vector<std::string> messages;

@@ -1,4 +1,4 @@
-// An index that is closed between two calls, as one of many.
+// An index that is closed between two calls because many indexes are in use.
 #include <algorithm>
 #include <cerrno>
 #include <functional>
@@ -46,7 +46,7 @@ class ClosedIndexTest : public testing::Test {
     row_.durable_cut = number;
     return index().CommitCuts(row_, {&version, 1}, std::nullopt);
   }
-  // Closes the first one by a use of the other.
+  // Closes the first index by a use of the other.
   void CloseIt() { ASSERT_TRUE(indexes_[1]->ReadFileRow().ok()); }
 
   FaultEnv env_;
@@ -72,7 +72,7 @@ TEST_F(ClosedIndexTest, AnswersAndCommitsAsOneThatStaysOpen) {
   EXPECT_TRUE(index().CheckWhole()->empty());
 }
 
-// Each of them, as none would survive without its database.
+// Every call: none would work without its database.
 TEST_F(ClosedIndexTest, EveryCallOpensItAgain) {
   MoveCursor move;
   PagesCursor pages, level{1, 0}, version_rows{1, -1, 0, 1};
@@ -237,7 +237,7 @@ TEST_F(ClosedIndexTest, ACopyThatWasPutInItsPlaceIsNotTakenForIt) {
   EXPECT_TRUE(absl::IsDataLoss(index().FindCut(1).status())) << "not that it has no such cut";
 }
 
-// SQLite would make an empty one.
+// SQLite would make an empty log.
 TEST_F(ClosedIndexTest, ALogThatIsMissingIsNotTakenForAnEmptyOne) {
   ASSERT_TRUE(Commit(2).ok());
   CloseIt();
@@ -246,7 +246,8 @@ TEST_F(ClosedIndexTest, ALogThatIsMissingIsNotTakenForAnEmptyOne) {
   EXPECT_TRUE(absl::IsDataLoss(Commit(3)));
 }
 
-// Opened again it would find a whole commit in the log, of which the disk may hold nothing.
+// If it were opened again, it would find a whole commit in the log, but the disk may hold nothing
+// of it.
 TEST_F(ClosedIndexTest, OneWhoseCommitFailedStaysOpenUntilTheNextCommit) {
   ASSERT_TRUE(Commit(2).ok());
   const uint64_t before = env_.call_count();

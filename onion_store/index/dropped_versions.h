@@ -1,4 +1,4 @@
-// Which versions a prune drops while others read them: docs/design/032-pruning.md.
+// Tells readers which versions a prune has dropped meanwhile: docs/design/032-pruning.md.
 #ifndef H5MIRROR_ONION_STORE_INDEX_DROPPED_VERSIONS_H_
 #define H5MIRROR_ONION_STORE_INDEX_DROPPED_VERSIONS_H_
 
@@ -12,9 +12,9 @@
 
 namespace h5mirror::store {
 
-// An epoch that a prune advances each time it takes something away: after it has dropped versions,
-// and before it removes a segment. If the epoch stayed the same during a lookup in the index, the
-// rows that were found are valid.
+// An epoch that a prune advances each time it removes something: after it has dropped versions, and
+// before it removes a segment. If the epoch stayed the same during a lookup in the index, the rows
+// that were found are valid.
 //
 //   epoch = epoch()                      Advance()
 //   look up the rows of a version   ||   move rows, remove their segment
@@ -29,7 +29,7 @@ class DroppedVersions {
   uint64_t epoch() const { return epoch_.load(); }
   void Advance() { ++epoch_; }
 
-  // Whether `version`, opened at `epoch`, is still there. Asked after a lookup of rows.
+  // Checks that `version`, opened at `epoch`, still exists. Called after a lookup of rows.
   //
   // Errors: kOutOfRange  it was dropped.
   //         those of `index`.

@@ -9,12 +9,12 @@
 namespace h5mirror::store {
 namespace {
 
-// Bounds of what a row may say; StageLocation (stage_log.h) has room for no more.
+// Bounds of the numbers of a row; StageLocation (stage_log.h) has room for no more.
 constexpr uint64_t kSegmentNumberMax = (uint64_t{1} << 23) - 1;
 constexpr uint64_t kPackedBytesMax = kPageRunBytesMax;
 constexpr uint64_t kPageNumberMax = INT64_MAX / 512;
 
-// What a column holds, and whether it can be.
+// The value of a column, and its bounds.
 struct Column {
   std::string_view name;
   uint64_t value;
@@ -24,7 +24,7 @@ struct Column {
 }  // namespace
 
 absl::Status CheckFileRow(const SqliteQuery& query, const FileRow& row) {
-  constexpr int64_t kNumberMax = INT64_MAX / 2;  // numbers go on from there
+  constexpr int64_t kNumberMax = INT64_MAX / 2;  // so that later numbers fit
   const uint32_t page_bytes = row.page_size_bytes;
   const auto number = [](int64_t value) { return static_cast<uint64_t>(value); };
   const Column columns[] = {

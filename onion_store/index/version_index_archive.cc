@@ -12,7 +12,7 @@
 namespace h5mirror::store {
 namespace {
 
-// Made with the first row: a root without an archive has none.
+// The table is made with its first row: a root without an archive has no such table.
 constexpr char kArchived[] = R"sql(
 CREATE TABLE IF NOT EXISTS archived (
   segment INTEGER PRIMARY KEY, object TEXT NOT NULL, offset INTEGER NOT NULL,
@@ -57,7 +57,7 @@ absl::StatusOr<bool> VersionIndex::HasArchived() {
 
 absl::Status VersionIndex::PutArchived(const ArchivedSegment& segment) {
   return InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-    lacks_archived_ = false;  // The transaction may come to nothing: HasArchived() looks again.
+    lacks_archived_ = false;  // The transaction may be rolled back: HasArchived() looks again.
     H5M_RETURN_IF_ERROR(database_->Execute(kArchived));
     H5M_RETURN_IF_ERROR(NeedFormat(kFormatArchived));
     SqliteQuery query(*database_, "INSERT OR REPLACE INTO archived VALUES (?,?,?,?,?,?)");
@@ -122,7 +122,7 @@ absl::StatusOr<std::vector<uint64_t>> VersionIndex::ArchivedSince(int64_t genera
   std::vector<uint64_t> segments;
   H5M_ASSIGN_OR_RETURN(const bool there, HasArchived());
   if (!there) return segments;
-  // The primary key of a row comes with the index: only `segment` is looked up.
+  // The index of the table includes the primary key: only `segment` is looked up.
   SqliteQuery query(*database_,
                     "SELECT DISTINCT segment FROM pages INDEXED BY pages_version"
                     " WHERE generation IN (SELECT generation FROM generation"

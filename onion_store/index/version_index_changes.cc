@@ -1,4 +1,4 @@
-// Which pages have rows of some versions.
+// Finds the pages that have rows of some versions.
 #include <algorithm>
 #include <utility>
 

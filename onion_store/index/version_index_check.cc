@@ -7,7 +7,8 @@
 namespace h5mirror::store {
 namespace {
 
-// Made with the first comparison: most files are never compared, and older programs know none.
+// The table is made with the first comparison: most files are never compared, and older programs do
+// not know the table.
 constexpr char kLastCheck[] = R"sql(
 CREATE TABLE IF NOT EXISTS last_check (
   id INTEGER PRIMARY KEY CHECK (id = 1), time_ns INTEGER NOT NULL, version INTEGER NOT NULL,

@@ -1,4 +1,4 @@
-// Which version a place in the history, a time or a tag means.
+// Finds the version that a place in the history, a time or a tag names.
 #include <algorithm>
 #include <utility>
 
@@ -9,12 +9,12 @@
 namespace h5mirror::store {
 namespace {
 
-// Tags that a version, and all versions of a file together, are given: answers hold all tags of a
+// The most tags of a version, and of all versions of a file together: an answer holds all tags of a
 // version.
 constexpr int64_t kVersionTagsMax = 100;
 constexpr int64_t kFileTagsMax = 10'000;
 
-// Whether `version` may be given a tag that `previous` has; 0: none.
+// Whether `version` may get a tag that `previous` has now; 0: no version has it.
 absl::Status CheckRoomForTag(SqliteDatabase& database, VersionNumber version,
                              VersionNumber previous) {
   const auto count = [](SqliteQuery& query) { return query.Next() ? query.Int64(0) : 0; };
@@ -40,7 +40,7 @@ absl::Status CheckRoomForTag(SqliteDatabase& database, VersionNumber version,
 absl::StatusOr<VersionNumber> VersionIndex::FindBack(int64_t back) {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(OpenAgain());
-  // Cuts rise with versions, and their index holds nothing else: a page of it has hundreds.
+  // Cuts rise with versions. Their index holds only cuts, so a page of it has hundreds.
   SqliteQuery query(*database_,
                     "SELECT version FROM version WHERE cut > 0 ORDER BY cut DESC LIMIT 1 OFFSET ?");
   query.Bind(back);
@@ -55,7 +55,8 @@ absl::StatusOr<VersionNumber> VersionIndex::FindTime(absl::Time time) {
   return TimeLocked(time);
 }
 
-// Times rise with numbers, of which some may be gone: halves the numbers until one is left.
+// Times rise with version numbers, of which some may be missing: halves the range of numbers until
+// one is left.
 absl::StatusOr<VersionNumber> VersionIndex::TimeLocked(absl::Time time) {
   const int64_t time_ns = absl::ToUnixNanos(time);  // The first or the last one beyond the range.
   VersionNumber found = 0, low = 0, high = 0;

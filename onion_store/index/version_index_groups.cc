@@ -9,8 +9,9 @@
 namespace h5mirror::store {
 namespace {
 
-// Made with the first row: most files have none, and older programs know none. One of these that
-// drops a version leaves its row here; numbers of versions are never given again.
+// The table is made with its first row: most files have none, and older programs do not know it. If
+// an older program drops a version, the row stays here. That does no harm: version numbers are
+// never given again.
 constexpr char kGroupCut[] = R"sql(
 CREATE TABLE IF NOT EXISTS group_cut (
   version INTEGER PRIMARY KEY, group_id BLOB NOT NULL, number INTEGER NOT NULL,
@@ -66,7 +67,7 @@ absl::StatusOr<bool> VersionIndex::HasGroups() {
 }
 
 absl::Status VersionIndex::PutGroup(VersionNumber version, const GroupCut& group) {
-  lacks_groups_ = false;  // The transaction may come to nothing: HasGroups() looks again.
+  lacks_groups_ = false;  // The transaction may be rolled back: HasGroups() looks again.
   H5M_RETURN_IF_ERROR(database_->Execute(kGroupCut));
   const std::string members = JoinNames(group.members);
   SqliteQuery query(*database_, "INSERT OR REPLACE INTO group_cut VALUES (?,?,?,?,?)");

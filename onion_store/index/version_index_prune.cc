@@ -23,7 +23,8 @@ absl::StatusOr<bool> VersionIndex::HasVersionLocked(VersionNumber version) {
 
 absl::Status VersionIndex::DropVersions(absl::Span<const VersionNumber> versions) {
   return InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-    // Programs that know only 1 look for one row of a version and page, and may find another.
+    // A program that knows only format 1 expects one row of a version and page, and may find the
+    // wrong one.
     H5M_RETURN_IF_ERROR(NeedFormat(kFormatDropped));
     for (VersionNumber version : versions) {
       SqliteQuery tags(*database_, "DELETE FROM tags WHERE version = ?");
@@ -50,7 +51,7 @@ absl::Status VersionIndex::FindRetained(uint32_t page_size_bytes, MoveCursor* cu
   }
   if (retained == cursor->retained) return absl::OkStatus();
   cursor->retained = retained;
-  // Not the size of `retained` alone: an older one may be larger, and read what is saved here.
+  // Not only the size of `retained`: an older version may be larger, and read pages saved here.
   SqliteQuery query(*database_,
                     "SELECT max(size_bytes) FROM version WHERE generation = ? AND version <= ?");
   query.Bind(cursor->generation).Bind(retained);
@@ -76,7 +77,7 @@ absl::StatusOr<bool> VersionIndex::Holds(int64_t generation, VersionNumber versi
     H5M_ASSIGN_OR_RETURN(const bool has, HasRow(generation, version, above, first));
     if (has) return true;
   }
-  // In parts: each half by a row of its own, or by halves of it. Ends at the first that is missing.
+  // In parts: each half has a row of its own, or halves with rows. Ends at the first missing part.
   struct Part {
     int level;
     uint64_t page;
@@ -121,7 +122,7 @@ absl::StatusOr<bool> VersionIndex::MoveDropped(uint32_t page_size_bytes, size_t 
   MoveCursor at = *cursor;
   int64_t done = 0;
   H5M_RETURN_IF_ERROR(InTransaction([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) -> absl::Status {
-    for (size_t rows = 0; rows < row_max; ++rows) {  // A version that is retained counts as one.
+    for (size_t rows = 0; rows < row_max; ++rows) {  // A retained version counts as one row.
       {
         SqliteQuery query(*database_,
                           "SELECT generation, version FROM pages INDEXED BY pages_version"
@@ -257,7 +258,7 @@ absl::StatusOr<bool> VersionIndex::Shrink() {
   is_unsure_ = !freed.ok();
   H5M_RETURN_IF_ERROR(freed);
   H5M_ASSIGN_OR_RETURN(const int64_t after, free_pages());
-  return after > 0 && after < before;  // An older index keeps them.
+  return after > 0 && after < before;  // An older index keeps its free pages.
 }
 
 absl::Status VersionIndex::Checkpoint() {

@@ -1,4 +1,5 @@
-// What versions have from other files: docs/reference/format.md, "Table source".
+// The sources of versions that have their bytes from other files: docs/reference/format.md, "Table
+// source".
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "onion_store/index/version_index.h"
@@ -6,7 +7,7 @@
 namespace h5mirror::store {
 namespace {
 
-// Made with the first row: most files have none, and older programs know none.
+// The table is made with its first row: most files have none, and older programs do not know it.
 constexpr char kSource[] = R"sql(
 CREATE TABLE IF NOT EXISTS source (
   version INTEGER PRIMARY KEY, kind INTEGER NOT NULL, file_id BLOB NOT NULL, name TEXT NOT NULL,
@@ -57,7 +58,7 @@ absl::StatusOr<bool> VersionIndex::HasSources() {
 }
 
 absl::Status VersionIndex::PutSource(VersionNumber version, const SourceVersion& source) {
-  lacks_sources_ = false;  // The transaction may come to nothing: HasSources() looks again.
+  lacks_sources_ = false;  // The transaction may be rolled back: HasSources() looks again.
   H5M_RETURN_IF_ERROR(database_->Execute(kSource));
   SqliteQuery query(*database_, "INSERT OR REPLACE INTO source VALUES (?,?,?,?,?,?,?,?,?)");
   return query.Bind(version)

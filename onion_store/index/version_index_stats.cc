@@ -1,4 +1,4 @@
-// What versions cost, in rows.
+// The cost of versions, in rows.
 #include "base/strings.h"
 #include "onion_store/index/index_columns.h"
 #include "onion_store/index/version_index.h"
@@ -6,7 +6,7 @@
 namespace h5mirror::store {
 namespace {
 
-// Appends what `query` gives, and moves `cursor` to the last of it.
+// Appends the rows of `query`, and moves `cursor` to the last one.
 absl::StatusOr<bool> TakeRuns(SqliteQuery& query, size_t row_max, PagesCursor* cursor,
                               std::vector<PageRun>* runs) {
   size_t count = 0;

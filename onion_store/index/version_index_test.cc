@@ -291,7 +291,7 @@ TEST_F(VersionIndexTest, AVersionAndAFileHaveOnlySoManyTags) {
   EXPECT_EQ(*index_->SetTag(1, "one-more", TagMode::kKeep), 0) << "there is room again";
   index_.reset();
   {
-    // What a program put there that knew no limits stays.
+    // Rows of a program that knew no limits stay.
     auto database = SqliteDatabase::Open(vfs_.name(), "d/index", SQLITE_OPEN_READWRITE);
     ASSERT_TRUE(database.ok()) << database.status();
     const absl::Status filled = (*database)->Execute(
@@ -394,7 +394,7 @@ TEST_F(VersionIndexTest, AVersionIsFoundByItsGroupsCutUntilItIsDropped) {
   EXPECT_EQ(*index_->FindGroupCut(CutOfGroup(1)), 0);
   for (const VersionNumber number : {2, 3, 4}) {
     VersionRow row = Version(number, 1000);
-    // A rollback has the cut of the version that it goes back to.
+    // A rollback has the cut of its target version.
     row.info.group = CutOfGroup(number == 4 ? 1 : static_cast<uint64_t>(number) - 1);
     ASSERT_TRUE(index_->CommitCuts(row_, {&row, 1}, std::nullopt).ok());
   }

@@ -1,4 +1,4 @@
-// What a verification asks the index.
+// The questions of a verification to the index.
 #include <algorithm>
 
 #include "base/status_macros.h"
@@ -45,7 +45,7 @@ absl::StatusOr<std::pair<VersionNumber, VersionNumber>> VersionIndex::ReadersOf(
     int64_t generation, uint64_t page, VersionNumber up_to, uint64_t beyond_bytes) {
   absl::MutexLock lock(&mutex_);
   H5M_RETURN_IF_ERROR(OpenAgain());
-  VersionNumber after = 0;  // the newest before that has the page saved for itself
+  VersionNumber after = 0;  // the newest earlier version with a row of its own for the page
   for (int level = 0; level <= kPageLevelMax; ++level) {
     SqliteQuery query(*database_,
                       "SELECT version FROM pages WHERE generation = ? AND level = ? AND page = ?"

@@ -12,14 +12,14 @@ namespace {
 
 constexpr size_t kScanRows = 4096;
 
-// The versions of both.
+// The versions of both together.
 Readers Joined(const Readers& a, const Readers& b) {
   if (a.second == 0) return b;
   if (b.second == 0) return a;
   return {std::min(a.first, b.first), std::max(a.second, b.second)};
 }
 
-// Whether the archive, and no object, is at fault.
+// Whether the archive is at fault, and not an object.
 bool IsAbsence(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -43,7 +43,7 @@ absl::Status ArchiveCheck::Start() {
     H5M_ASSIGN_OR_RETURN(const bool on_disk, pages_.IsOnDisk(row.segment));
     if (on_disk) continue;
     away_[row.segment] = row;
-    // Parts of the whole are of pages elsewhere: here each part has segments.
+    // Elsewhere a part of a verification has pages; here it has segments.
     if (!findings_.IsWanted(row.segment * kBlockPages)) continue;
     todo_.push_back(row.segment);
     bytes_ += row.length;
@@ -72,7 +72,7 @@ absl::Status ArchiveCheck::CheckCopy() {
   }
   const auto lost = LookForCopy(*store);
   if (IsAbsence(lost.status())) {
-    // It says nothing of the file, which may lie on the disk with all its history.
+    // That says nothing about the file: all of its history may be on the disk.
     copy_prefix_.clear();
     findings_.progress.left =
         StrCat("its copy in the archive was not looked at: ", ToStd(lost.status().message()));
@@ -101,7 +101,7 @@ absl::Status ArchiveCheck::EndCopy(const std::string& lost) {
   WorkTurn turn(&file_.work_lock());
   H5M_RETURN_IF_ERROR(file_.dead());
   H5M_ASSIGN_OR_RETURN(const auto row, index_.FindCopy());
-  // A newer copy is there, and has taken away what it does not need.
+  // There is a newer copy, and its job has deleted the objects that it does not need.
   if (!row || row->prefix != prefix) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(index_.PutCopy({}));
   findings_.Report(
@@ -117,8 +117,8 @@ absl::Status ArchiveCheck::ScanSome(const ArchivedSegment& segment) {
   const absl::StatusOr<bool> more = scan_->Step();
   findings_.progress.checked_bytes += scan_->done_bytes() - before;
   if (more.value_or(false)) return absl::OkStatus();
-  // A store without an archive lacks the pages. One whose archive is another one, or not mounted,
-  // does not know.
+  // A store without an archive lacks the pages. A store with the wrong archive, or one that is not
+  // mounted, does not know.
   const bool has_archive = file_.files().objects().store() != nullptr;
   const bool is_damage = absl::IsDataLoss(more.status()) ||
                          (!has_archive && absl::IsFailedPrecondition(more.status()));

@@ -14,10 +14,10 @@
 namespace h5mirror::store {
 namespace {
 
-constexpr uint64_t kSumBytes = 16 << 20;  // by one step
+constexpr uint64_t kSumBytes = 16 << 20;  // summed by one step
 constexpr uint64_t kPieceBytes = 1 << 20;
 
-// A network of 1 MiB/s is slow enough, tried twice.
+// Enough for two tries over a network of 1 MiB/s.
 absl::Duration PutTimeout(uint64_t bytes) {
   return absl::Minutes(2) + 2 * absl::Seconds(bytes >> 20);
 }
@@ -99,8 +99,8 @@ absl::Status ArchiveJobImpl::RunLocked() {
 }
 
 absl::StatusOr<std::map<uint64_t, uint64_t>> ArchiveJobImpl::SealedOnDisk() {
-  // An apply that failed may have gone on to another segment without a row that says so. After a
-  // crash its file goes on with the segment of the row, which must be there then.
+  // A failed apply may have gone on to another segment without a row for it. After a crash the file
+  // goes on with the segment in its row, which must then be on the disk.
   const uint64_t newest = std::min(file_->row().pages_segment, pages_->segment());
   std::map<uint64_t, uint64_t> sealed;
   H5M_ASSIGN_OR_RETURN(const auto entries, files_.tree().List(files_.directory()));
@@ -118,7 +118,7 @@ absl::Status ArchiveJobImpl::Plan() {
   H5M_RETURN_IF_ERROR(PlanCopy(std::any_of(rows.begin(), rows.end(), [](const auto& row) {
     return row.state == ArchiveState::kDeleting;
   })));
-  // A copy needs all that was saved up to its version.
+  // A copy needs all pages saved up to its version.
   const bool makes_copy = copy_ && request_.copy == ArchiveCopy::kKeep;
   if (request_.seal == SealSegment::kYes || makes_copy) {
     H5M_ASSIGN_OR_RETURN(const auto sealed, SealNewest(*index_, *pages_, file_->row()));
@@ -218,8 +218,8 @@ absl::Status ArchiveJobImpl::Sum() {
     phase_ = Phase::kName;
     return absl::OkStatus();
   }
-  // The job that began it, of this server or of another one, may have asked for its deletion, which
-  // had no answer and may come late: then nobody must need that name.
+  // The job that began the object, on this server or another, may have tried to delete it without
+  // getting an answer. That deletion may come late, so no later object may have the name.
   H5M_RETURN_IF_ERROR(store_.Delete(begun->second.object, ObjectCache::kGetTimeout));
   begun_.erase(begun);
   phase_ = Phase::kName;
@@ -244,7 +244,7 @@ absl::Status ArchiveJobImpl::Put() {
       SegmentObjectHeader(files_.file_id(), files_.page_size_bytes(), current_), segment_file_,
       current_.length);
   const absl::Status put = store_.Put(current_.object, source, PutTimeout(source.size_bytes()));
-  // One that is there is that of an earlier try, whole or not: the check finds out.
+  // An existing object is from an earlier try, whole or not: the check finds out.
   if (!put.ok() && !absl::IsAlreadyExists(put)) {
     return OfArchive(put, pages_->SegmentName(current_.segment), &store_, current_.object);
   }
@@ -260,12 +260,12 @@ absl::Status ArchiveJobImpl::Check() {
     return absl::OkStatus();
   }
   if (!absl::IsDataLoss(more.status())) return more.status();
-  // It is not what was put: once more, from the beginning, under another name. The deletion may
-  // come a second time, late.
+  // The object differs from the bytes put: the job starts over under another name. The deletion may
+  // arrive a second time, late.
   H5M_RETURN_IF_ERROR(store_.Delete(current_.object, ObjectCache::kGetTimeout));
   phase_ = Phase::kName;
   if (!std::exchange(has_put_twice_, true)) return absl::OkStatus();
-  has_put_twice_ = false;  // For a caller that tries again.
+  has_put_twice_ = false;  // So that a caller may retry.
   return more.status();
 }
 

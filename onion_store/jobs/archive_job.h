@@ -61,7 +61,7 @@ class ArchiveJobImpl final : public ArchiveJob {
   absl::Status Run();
   absl::Status RunLocked() ABSL_LOCKS_EXCLUDED(work_lock_);
   absl::Status Plan() ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
-  // Decides whether a copy is made, or goes. `has_dead`: objects of segments wait to be deleted.
+  // Decides whether a copy is made or deleted. `has_dead`: objects of segments wait to be deleted.
   absl::Status PlanCopy(bool has_dead) ABSL_EXCLUSIVE_LOCKS_REQUIRED(work_lock_);
   absl::Status Copy();
   // Objects that the last copy may need stay until another one is whole.
@@ -100,7 +100,7 @@ class ArchiveJobImpl final : public ArchiveJob {
   std::optional<ObjectScan> scan_;
   bool has_copy_ = false;                           // of an earlier job
   std::optional<CopyJob> copy_;                     // to be done
-  std::deque<std::pair<uint64_t, uint64_t>> free_;  // segments to take from the disk, their sizes
+  std::deque<std::pair<uint64_t, uint64_t>> free_;  // segments to delete from the disk, their sizes
   ArchiveProgress progress_;
   MemoryCharge charge_;
 };

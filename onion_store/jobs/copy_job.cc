@@ -22,10 +22,10 @@ constexpr std::string_view kListSuffix = "-list";
 constexpr absl::Duration kPutTimeout = absl::Minutes(2);
 constexpr absl::Duration kDeleteTimeout = absl::Seconds(30);
 constexpr size_t kListAtOnce = 1000;
-// A part as it is read, as it is put, and as it comes back.
+// A part in three forms: as read, as put, and as read back.
 constexpr int64_t kBufferBytes = 3 * kPartObjectBytesMax;
 
-// The number of the copy that put an object; 0: it is none of a copy.
+// The number of the copy that put an object; 0: the object is not of a copy.
 uint64_t NumberOfObject(std::string_view name) {
   const size_t data = name.rfind("-data-");
   const size_t end = name.ends_with(kListSuffix) ? name.size() - kListSuffix.size() : data;
@@ -42,7 +42,7 @@ bool Names(const CopyLayer& layer, const std::string& name) {
          number - layer.first < layer.parts.size();
 }
 
-// Whether an object names parts, of a copy that is whole or not.
+// Whether an object names parts, of a whole copy or an unfinished one.
 bool NamesParts(std::string_view name) {
   return name.ends_with(kListSuffix) || IsBegunCopyName(name);
 }
@@ -79,7 +79,7 @@ absl::StatusOr<bool> CopyJob::Plan(bool always) {
   shows_ = StrCat("version ", version_, " of ", rows, ", owner ", info.owner, ", ", files_.name());
   if (!always && row && !row->prefix.empty() && row->shows == shows_) return false;
   row_ = row.value_or(ArchivedCopyRow());
-  // Before anything is put: what purges the file then looks for objects of copies.
+  // Before any object is put: a purge of the file then looks for objects of copies.
   if (!row) H5M_RETURN_IF_ERROR(index_.PutCopy(row_));
   copy_.owner = info.owner;
   copy_.versions = info.version_count;
@@ -136,7 +136,7 @@ absl::Status CopyJob::Begin() {
     H5M_ASSIGN_OR_RETURN(const uint64_t last, NumberOfCopy(row_.prefix));
     number = std::max(number, last + 1);
     auto list = GetCopyList(store_, row_.prefix);
-    // One that is lost is made anew from the beginning.
+    // A lost copy is made again from the beginning.
     const bool is_lost = absl::IsNotFound(list.status()) || absl::IsDataLoss(list.status());
     if (!list.ok() && !is_lost) return list.status();
     if (list.ok()) last_ = *std::move(list);
@@ -163,7 +163,7 @@ absl::Status CopyJob::Begin() {
   copy_.time = absl::Now();
   copy_.page_size_bytes = files_.page_size_bytes();
   copy_.mode_bits = file_.row().mode_bits & 0777;
-  // Without the last list nobody knows which parts are needed.
+  // Without the last list it is unknown which parts are needed.
   if (!row_.prefix.empty() && !last_) return PlanHeads();
   phase_ = Phase::kSweepBroken;
   return absl::OkStatus();
@@ -201,8 +201,9 @@ absl::Status CopyJob::FindBegun() {
     std::erase_if(broken_parts_,
                   [&](const std::string& name) { return HeadsName(begun_->heads, name); });
   }
-  // First what names parts, then these: no job, also of another server, is to count on parts that
-  // go while calls of this one may still be on their way.
+  // First the objects that name parts, then the parts. Calls of this job may still be under way
+  // while another job, maybe on another server, begins: it must not rely on parts that are being
+  // deleted.
   for (const std::string& name : begun_names_) {
     if (name != noted_) broken_parts_.push_front(name);
   }
@@ -237,10 +238,11 @@ absl::Status CopyJob::ListBroken() {
   list_next_ = page.next;
   is_listed_ = page.next.empty();
   if (is_listed_ && newest_listed_ >= NumberOfCopy(copy_.prefix).value_or(0)) {
-    // Of a server whose clock was ahead: a restore takes the copy of the greatest number.
+    // That copy is from a server whose clock was ahead. A restore takes the copy of the greatest
+    // number.
     copy_.prefix = NewCopyPrefix(files_.file_id(), newest_listed_ + 1);
   }
-  // No layer is built on a copy that is not whole: all bytes are put anew.
+  // No layer is built on an incomplete copy: all bytes are put again.
   if (is_listed_ && last_ && !listed_.LostPart(*last_).empty()) last_.reset();
   // A crash may have come between a list and the row that names it.
   if (is_listed_) {
@@ -269,7 +271,7 @@ absl::Status CopyJob::Parts(CopyLayer* layer, Phase next) {
     Part part;
     const size_t lost_before = layer->lost.size();
     const auto more = bytes_->Fill(&part, &layer->lost);
-    if (!more.ok()) {  // Some bytes were passed: from the beginning.
+    if (!more.ok()) {  // Some bytes were already passed: begin again.
       bytes_.reset();
       phase_ = Phase::kBegin;
       return more.status();
@@ -287,7 +289,7 @@ absl::Status CopyJob::Parts(CopyLayer* layer, Phase next) {
     layer->parts.push_back({object_.size(), Crc32c(object_)});
     object_.clear();
     ++next_part_;
-    // How far it is helps those that come later. This copy does without.
+    // The note only helps later jobs. This copy does not need it.
     const bool is_of_all = phase_ == Phase::kHeadParts && layer->from == 0;
     if (is_of_all && (has_more_ || HasFurtherHeads())) NoteBegun().IgnoreError();
   }
@@ -300,7 +302,7 @@ absl::Status CopyJob::Parts(CopyLayer* layer, Phase next) {
 absl::Status CopyJob::PutChecked(const std::string& name, const std::string& bytes) {
   TextSource source(bytes);
   const absl::Status put = store_.Put(name, source, kPutTimeout);
-  // One that is there is that of an earlier try, whole or not.
+  // An existing object is from an earlier try, whole or not.
   if (!put.ok() && !absl::IsAlreadyExists(put)) return put;
   const auto found = GetObject(store_, name, bytes.size());
   if (found.ok() && *found == bytes) {
@@ -308,8 +310,8 @@ absl::Status CopyJob::PutChecked(const std::string& name, const std::string& byt
     return absl::OkStatus();
   }
   if (!found.ok() && !absl::IsDataLoss(found.status())) return found.status();
-  // The deletion may come late, also where it had no answer: so the name is never put again, and
-  // the next step begins anew under another one.
+  // The deletion may arrive late, even if it had no answer. So the name is never put again, and the
+  // next step begins again under another name.
   phase_ = Phase::kBegin;
   bytes_.reset();
   object_.clear();
@@ -329,7 +331,7 @@ absl::Status CopyJob::CopyIndex() {
   const Bytes16 random = RandomBytes16();
   int64_t number = 0;
   std::memcpy(&number, random.data(), sizeof(number));
-  // A name that a recovery removes, if a crash leaves it.
+  // If a crash leaves this name, a recovery removes it.
   const std::string name = files_.HistoryName(StrCat("run-", number & INT64_MAX));
   const auto open = [&]() -> absl::StatusOr<std::unique_ptr<EnvFile>> {
     H5M_RETURN_IF_ERROR(index_.CopyTo(name, version_));
@@ -388,8 +390,8 @@ absl::Status CopyJob::CommitRow() {
   return absl::OkStatus();
 }
 
-// Nothing is to count on a copy of which objects go: neither a later job, nor another server, while
-// calls of this one may still be on their way.
+// No later job and no other server may rely on a copy whose objects are being deleted, while calls
+// of this job may still be under way.
 absl::Status CopyJob::Doom() {
   WorkTurn turn(&file_.work_lock());
   H5M_RETURN_IF_ERROR(file_.dead());
@@ -406,7 +408,7 @@ bool CopyJob::IsNeeded(const std::string& name) const {
   return name == CopyListName(copy_.prefix) || IsNamedBy(copy_, name);
 }
 
-// Lists first: a copy whose parts go is none any more.
+// Lists first: a copy must not count once its parts are being deleted.
 absl::Status CopyJob::Sweep(Phase next) {
   if (!doomed_.empty()) {
     H5M_RETURN_IF_ERROR(store_.Delete(doomed_.front(), kDeleteTimeout));

@@ -1,11 +1,10 @@
 // Makes a copy of one file's heads and index in the archive, step by step:
 // docs/design/050-archive.md, "Copies of files".
 //
-//   reads the last copy's list --> deletes parts of broken copies that it does not go on with
-//         --> of each head: parts
-//         --> copies the index --> parts --> list --> row --> deletes what no list names
-//   or, where there are to be none:
-//   a row that names no copy --> deletes all copies --> no row
+//   reads the last copy's list --> deletes parts of broken-off copies that it does not use --> of
+//         each head: parts --> copies the index --> parts --> list --> row --> deletes objects that
+//         no list names
+//   or, if there are to be no copies: a row that names no copy --> deletes all copies --> no row
 //
 // Only steps of the row hold the file's work lock; none that calls the archive does.
 #ifndef H5MIRROR_ONION_STORE_JOBS_COPY_JOB_H_
@@ -39,11 +38,11 @@ class CopyJob {
   // All must outlive this.
   CopyJob(ArchiveSource& file, VersionIndex& index, ObjectStore& store);
 
-  // Whether a copy of now would differ from the last one. `always`: also where it would not. The
-  // caller has the work lock, and seals the newest segment next.
+  // Whether to make a copy: the file differs from the last copy, or `always` is set. The caller has
+  // the work lock, and seals the newest segment next.
   absl::StatusOr<bool> Plan(bool always);
   // One step. False: it is done. After an error of the archive it may be repeated.
-  // Errors: those of ArchiveJob::Step(); kDataLoss also where the head is damaged.
+  // Errors: those of ArchiveJob::Step(); kDataLoss also if the head is damaged.
   absl::StatusOr<bool> Step();
 
   // Deletes all copies, then the row; in steps.
@@ -52,12 +51,12 @@ class CopyJob {
     phase_ = Phase::kDoom;
   }
 
-  // True: the copy is whole, so that what it does not name may go.
+  // True: the copy is whole, so objects that it does not name may go.
   bool is_whole() const { return is_whole_; }
   VersionNumber version() const { return version_; }
   uint64_t put_bytes() const { return put_bytes_; }
-  // Why there is no copy now, or which damaged bytes it lacks; empty: it is there and lacks
-  // nothing, or an error was returned.
+  // Why there is no copy now, or which damaged bytes it lacks. Empty: the copy is complete, or an
+  // error was returned.
   const std::string& left() const { return left_; }
 
  private:
@@ -79,16 +78,16 @@ class CopyJob {
 
   absl::Status Run();
   absl::Status Begin();
-  // Deletes the parts of copies that were broken off, but for those of the newest, in steps.
+  // Deletes, in steps, the parts of broken-off copies, except those of the newest.
   absl::Status SweepBroken();
   absl::Status ListBroken();
-  // Looks for what the newest broken copy has that can be used.
+  // Looks for usable parts of the newest broken-off copy.
   absl::Status FindBegun();
-  // Whether the version of one of its heads is still there.
+  // Whether the version of one of its heads still exists.
   absl::StatusOr<bool> IsOfUse(const std::optional<BegunCopy>& begun);
-  // Begins a head with what a broken copy has of it. False: that has nothing of use.
+  // Begins a head with the parts that a broken-off copy has of it. False: no part is usable.
   absl::StatusOr<bool> GoOn(const CopyHead& wanted);
-  // All bytes of an earlier version of a head were put: what has changed since comes next.
+  // All bytes of an earlier version of a head were put: the changes since then come next.
   absl::Status GoOnFrom(const CopyHead& begun, CopyHead head);
   bool HasFurtherHeads() const {
     return !heads_.empty() && heads_.rbegin()->first > copy_.heads.back().generation;
@@ -100,20 +99,20 @@ class CopyJob {
   absl::Status BeginHead();
   // The head of the last copy; null: there is none.
   const CopyHead* LastHead(int64_t generation) const;
-  // Whether the head of the last copy does for this one, whose version of that generation is
-  // `newest`.
+  // Whether this copy can use the head of the last copy. `newest`: this copy's version of that
+  // generation.
   absl::StatusOr<bool> Stays(const CopyHead& last, const VersionInfo& newest);
   absl::Status LeaveFor(std::string_view why);
-  // Decides which layers of the last copy stay, and what the new one is of.
+  // Decides which layers of the last copy stay, and what the new layer holds.
   absl::StatusOr<std::unique_ptr<LayerBytes>> BytesOver(const CopyHead& last, CopyHead* head,
                                                         CopyLayer* layer);
   absl::Status Parts(CopyLayer* layer, Phase next);
-  // Damaged pages were met. OK: the layer may lack them, as no copy has their bytes, or the head is
-  // begun anew upon the last copy, which has. kDataLoss: neither can be.
+  // Handles damaged pages. OK: the layer may lack them because no copy has their bytes; or the head
+  // begins again upon the last copy, which has them. kDataLoss: neither is possible.
   absl::Status MeetDamage(const CopyLayer& layer);
-  // What the layers lost, and no later one has.
+  // The bytes that layers lost and no later layer has.
   uint64_t LostBytes();
-  // Takes out of `lost` what has changed between both versions, if they are still there.
+  // Removes from `lost` the bytes that changed between the two versions, if both still exist.
   void TakeOutChanges(VersionNumber from, VersionNumber to, ExtentSet* lost);
   absl::Status CopyIndex();
   absl::Status PutList();
@@ -121,11 +120,11 @@ class CopyJob {
   absl::Status Doom();
   absl::Status Sweep(Phase next);
   absl::Status ForgetRow();
-  // Puts an object, and compares it once it is there. kDataLoss: it is another one. Then it is
-  // deleted, and the copy begins anew with the next step, as it does where the deletion fails.
+  // Puts an object, then reads it back and compares. kDataLoss: the two differ. Then the object is
+  // deleted, and the next step begins the copy again, even if the deletion failed.
   absl::Status PutChecked(const std::string& name, const std::string& bytes);
   absl::StatusOr<bool> IsThere(VersionNumber version, CutNumber cut, int64_t generation);
-  // Whether a sweep leaves an object.
+  // Whether a sweep must leave an object.
   bool IsNeeded(const std::string& name) const;
   CopyLayer NewLayer() const;
   absl::Status OfDisk(absl::Status status);
@@ -141,7 +140,7 @@ class CopyJob {
   std::optional<FileCopy> last_;
   FileCopy copy_;
   std::map<int64_t, VersionNumber> heads_;  // to do, by generation
-  // The generation whose last copy has bytes that are damaged by now; 0: none.
+  // The generation with damaged bytes that its last copy still has; 0: none.
   int64_t damaged_ = 0;
   VersionNumber damaged_from_ = 0;  // of the layer that would have met them
   std::string damage_;              // what the first damaged page said

@@ -1,5 +1,5 @@
-// The heads of a copy: which layers of the last copy stay, what the new ones are of, and where a
-// copy goes on that was broken off.
+// The heads of a copy: decides which layers of the last copy stay, what the new layers hold, and
+// where a broken-off copy continues.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -11,13 +11,13 @@
 namespace h5mirror::store {
 namespace {
 
-// Beyond either the next copy begins with a layer of all bytes.
+// Beyond either bound the next copy begins with a layer of all bytes.
 constexpr size_t kLayersMax = 64;
-// The same, while the head has damaged pages whose bytes only the older layers have.
+// The bound while the head has damaged pages whose bytes only older layers have.
 constexpr size_t kDamagedLayersMax = 500;
-// Of all bytes: each time that a copy is broken off makes one.
+// The bound of layers that together have all bytes: each break-off of a copy makes one more.
 constexpr size_t kBegunLayersMax = 300;
-// The weight of a layer with bytes that are damaged in the head by now.
+// The weight of a layer whose bytes are damaged in the head by now.
 constexpr int64_t kNeverMerged = int64_t{1} << 40;
 constexpr size_t kVersionsAtOnce = 1000;
 constexpr absl::Duration kPutTimeout = absl::Minutes(2);
@@ -29,8 +29,8 @@ uint64_t ObjectBytes(absl::Span<const CopyLayer> layers) {
   return bytes;
 }
 
-// Whether changes over `layers` cost more by now than all bytes anew. A copy that was broken off
-// has put these in several layers.
+// Whether changes over `layers` cost more by now than putting all bytes again. A broken-off copy
+// has put all bytes in several layers.
 bool IsWorn(absl::Span<const CopyLayer> layers) {
   const auto is_change = [](const CopyLayer& layer) { return layer.from != 0; };
   const auto first = std::find_if(layers.begin(), layers.end(), is_change);
@@ -39,7 +39,7 @@ bool IsWorn(absl::Span<const CopyLayer> layers) {
          ObjectBytes(layers.subspan(all)) > ObjectBytes(layers.first(all));
 }
 
-// A later job reads a little anew, and this one seldom tells: its list has a line for each part.
+// A note lists every part, so this job makes few. A later job reads a little again for that.
 bool IsTimeToNote(uint64_t parts, uint64_t noted_parts) {
   return parts - noted_parts >= std::max<uint64_t>(1, parts / 16);
 }
@@ -93,7 +93,7 @@ absl::Status CopyJob::BeginHead() {
   if (last != nullptr) {
     H5M_ASSIGN_OR_RETURN(stays, Stays(*last, info));
   }
-  // All bytes of an earlier version are there by now.
+  // By now the copy has all bytes of an earlier version.
   if (!copy_.heads.empty() && copy_.heads.back().generation == generation) {
     const CopyHead begun = std::move(copy_.heads.back());
     copy_.heads.pop_back();
@@ -144,7 +144,7 @@ absl::StatusOr<bool> CopyJob::GoOn(const CopyHead& wanted) {
   auto reader = file_.OpenVersion(head.version);
   if (absl::IsNotFound(reader.status()) || absl::IsOutOfRange(reader.status())) return false;
   H5M_RETURN_IF_ERROR(reader.status());
-  // Under a name of this copy: a call of the job that was broken off may come late.
+  // Under a name of this copy: a late call of the broken-off job may still arrive.
   head.layers.push_back(NewLayer());
   bytes_ = LayerBytes::OfVersion(*std::move(reader), done_bytes);
   copy_.heads.push_back(std::move(head));
@@ -179,7 +179,7 @@ absl::Status CopyJob::GoOnFrom(const CopyHead& begun, CopyHead head) {
 absl::Status CopyJob::NoteBegun() {
   uint64_t parts = 0;
   for (const CopyLayer& layer : copy_.heads.back().layers) parts += layer.parts.size();
-  // Of a head that is whole the last parts are noted too, if it was worth a note before.
+  // When a head is whole, its last parts are noted too, if it had a note before.
   const bool is_time = has_more_ ? IsTimeToNote(parts, noted_parts_) : noted_parts_ > 0;
   if (!is_time) return absl::OkStatus();
   const std::string text = EncodeBegunCopy({files_.file_id(), copy_.heads, bytes_->position()});
@@ -201,8 +201,8 @@ const CopyHead* CopyJob::LastHead(int64_t generation) const {
 
 absl::StatusOr<bool> CopyJob::Stays(const CopyHead& last, const VersionInfo& newest) {
   if (last.version == newest.version) return last.cut == newest.cut;
-  // Of an older generation the head at a version that was dropped since does, too: all that differs
-  // from the versions before it has rows.
+  // For an older generation the head of a dropped version will do, too: all pages that differ in
+  // earlier versions have rows.
   const bool is_older = newest.generation != heads_.rbegin()->first;
   if (!is_older || last.version < newest.version) return false;
   H5M_ASSIGN_OR_RETURN(const GenerationRow began, index_.GetGeneration(newest.generation));
@@ -220,7 +220,7 @@ absl::StatusOr<std::unique_ptr<LayerBytes>> CopyJob::BytesOver(const CopyHead& l
   for (CopyLayer& below : head->layers) {
     if (is_met && below.from == damaged_from_ && below.from != 0) below.weight = kNeverMerged;
   }
-  // Layers that have what is damaged by now stay as they are.
+  // Layers with bytes that are damaged by now stay as they are.
   while (!is_met && head->layers.size() > 1 && head->layers.back().weight <= layer->weight) {
     const CopyLayer& below = head->layers.back();
     H5M_ASSIGN_OR_RETURN(const bool can_merge,
@@ -238,7 +238,7 @@ absl::StatusOr<std::unique_ptr<LayerBytes>> CopyJob::BytesOver(const CopyHead& l
 
 void CopyJob::TakeOutChanges(VersionNumber from, VersionNumber to, ExtentSet* lost) {
   const auto changes = file_.OpenChanges(from, to);
-  if (!changes.ok()) return;  // A version was dropped, so that nobody knows.
+  if (!changes.ok()) return;  // A version was dropped, so the changes are unknown.
   std::vector<Extent> ranges;
   for (bool more = true; more;) {
     const auto next = (*changes)->Next(&ranges);
@@ -275,7 +275,7 @@ absl::Status CopyJob::MeetDamage(const CopyLayer& layer) {
     return absl::OkStatus();
   }
   const std::string why = bytes_->damage();
-  // Some bytes were passed: after any error from the beginning.
+  // Some bytes were already passed: after any error begin again.
   bytes_.reset();
   phase_ = Phase::kBegin;
   bool can_be_built_upon = false;

@@ -17,14 +17,14 @@ constexpr absl::Duration kDeleteTimeout = absl::Seconds(30);
 absl::Status DeadObjects::Mark(PageSegments& pages, DroppedVersions& dropped,
                                absl::FunctionRef<bool(uint64_t segment)> has_rows) {
   auto rows = index_.ListArchived();
-  if (absl::IsDataLoss(rows.status())) {  // The rest of a prune can do without.
+  if (absl::IsDataLoss(rows.status())) {  // The rest of a prune does not need this.
     left_ = std::string(rows.status().message());
     return absl::OkStatus();
   }
   H5M_RETURN_IF_ERROR(rows.status());
   std::vector<uint64_t> numbers;
   for (ArchivedSegment& row : *rows) {
-    if (row.state == ArchiveState::kPutting) continue;  // The archive job sees to it.
+    if (row.state == ArchiveState::kPutting) continue;  // The archive job takes care of it.
     if (row.state == ArchiveState::kArchived) {
       H5M_ASSIGN_OR_RETURN(const bool on_disk, pages.IsOnDisk(row.segment));
       if (on_disk || has_rows(row.segment)) continue;

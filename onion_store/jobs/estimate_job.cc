@@ -21,7 +21,7 @@ struct Rewritten {
   uint64_t size_bytes = 0;
 };
 
-// In the order of a prune, which leaves out what there is no room for.
+// In the order of a prune. A prune leaves out segments for whose copies there is no room.
 uint64_t FreedByRewriting(std::vector<Rewritten> segments, uint64_t free_bytes) {
   std::sort(segments.begin(), segments.end(),
             [](const Rewritten& a, const Rewritten& b) { return a.live_bytes < b.live_bytes; });

@@ -1,4 +1,4 @@
-// Estimates of how much prunes of one file would give back, step by step.
+// Estimates how much prunes of one file would free, step by step.
 #ifndef H5MIRROR_ONION_STORE_JOBS_ESTIMATE_JOB_H_
 #define H5MIRROR_ONION_STORE_JOBS_ESTIMATE_JOB_H_
 
@@ -19,8 +19,8 @@ namespace h5mirror::store {
 
 class EstimateJobImpl final : public EstimateJob {
  public:
-  // `plans`: the versions that each prune drops, rising. Heads of generations before
-  // `newest_generation` may go.
+  // `plans`: the versions that each prune drops, rising. A prune may remove heads of generations
+  // before `newest_generation`.
   EstimateJobImpl(std::shared_ptr<EstimateSource> file, std::shared_ptr<VersionIndex> index,
                   std::shared_ptr<PageSegments> pages, int64_t newest_generation,
                   std::vector<std::vector<VersionNumber>> plans);

@@ -17,7 +17,7 @@ namespace h5mirror::store {
 namespace {
 
 constexpr uint64_t kPieceBytes = 8 << 20;
-constexpr uint32_t kUnknownMode = 0644;  // as of a head whose writer's file has none
+constexpr uint32_t kUnknownMode = 0644;  // as for a head whose writer's file has no known mode
 constexpr uint32_t kWritable = 0600;     // the server writes each head
 
 absl::Status RemoveIfThere(EnvTree& tree, const std::string& name) {
@@ -25,7 +25,8 @@ absl::Status RemoveIfThere(EnvTree& tree, const std::string& name) {
   return absl::IsNotFound(removed) ? absl::OkStatus() : removed;
 }
 
-// What an index does not have, although it is whole: it is not what belongs to the list.
+// The error for a whole index that lacks something that the list names: the two do not belong
+// together.
 absl::Status OfCopy(const FileCopy& copy, const absl::Status& status) {
   const bool is_its_fault = absl::IsNotFound(status) || absl::IsAborted(status) ||
                             absl::IsInvalidArgument(status) || absl::IsOutOfRange(status);
@@ -39,7 +40,7 @@ absl::Status Lacks(const std::string& object, const absl::Status& status) {
   return absl::DataLossError(StrCat(object, ": there is no such object"));
 }
 
-// The sums of the pages that `written` touches; all others are of zeros.
+// Writes the sums of the pages that `written` touches; all other pages are zeros.
 absl::Status WriteSums(EnvFile& head, const ExtentSet& written, uint64_t page_bytes,
                        SumsFile& sums) {
   uint64_t done = 0;  // up to there
@@ -64,7 +65,7 @@ ExtentSet WholePages(const ExtentSet& extents, uint64_t page_bytes, uint64_t siz
   return pages;
 }
 
-// A page of zeros would be a hole, which readers pass over, or a tool makes.
+// A page of zeros could be a hole, or be made one by a tool, and readers skip holes.
 absl::Status FillLost(EnvFile& head, const ExtentSet& lost) {
   constexpr std::string_view kFill = "h5mirror: lost\n ";
   for (const Extent& extent : lost.ToVector()) {
@@ -188,7 +189,7 @@ absl::Status FileRestore::GetLayer(const FileId& file_id, const CopyLayer& layer
     H5M_ASSIGN_OR_RETURN(const Part part, GetPart(archive_, file_id, layer, i));
     std::string_view bytes = part.bytes;
     for (const Extent& extent : part.extents) {
-      // Of an earlier state that was longer.
+      // The layer is of an earlier, longer state.
       const uint64_t end = std::min(extent.end(), size_bytes);
       if (extent.offset < end) {
         const Extent inside{extent.offset, end - extent.offset};
@@ -209,7 +210,7 @@ absl::Status FileRestore::GetHead(const FileCopy& copy, const CopyHead& head,
                                   const std::string& name, uint32_t mode_bits,
                                   const std::string& sums_name) {
   H5M_ASSIGN_OR_RETURN(const auto file, tree_.Open(name, OpenKind::kCreateFresh, kWritable));
-  // The process's umask does not count.
+  // The process's umask must have no effect.
   H5M_RETURN_IF_ERROR(file->SetMode(mode_bits, -1));
   ExtentSet written, lost;
   for (const CopyLayer& layer : head.layers) {
@@ -256,7 +257,7 @@ absl::Status FileRestore::GetSegment(const FileCopy& copy, const ArchivedSegment
 
 absl::Status FileRestore::Publish(const std::string& history) {
   const std::string index = StrCat(history, "/index"), log = StrCat(index, "-wal");
-  // An old log would count as the index's.
+  // SQLite would take an old log for the index's.
   H5M_RETURN_IF_ERROR(RemoveIfThere(tree_, log));
   H5M_RETURN_IF_ERROR(tree_.Open(log, OpenKind::kCreateFresh, 0600).status());
   {
@@ -264,7 +265,7 @@ absl::Status FileRestore::Publish(const std::string& history) {
                          tree_.Open(StrCat(aside_, "/index"), OpenKind::kWrite, 0));
     H5M_RETURN_IF_ERROR(file->Sync());
   }
-  // What the index needs has its names before the index has.
+  // The files that the index needs get their names before the index does.
   H5M_RETURN_IF_ERROR(tree_.SyncDirectory(history));
   const size_t slash = history.rfind('/');
   H5M_RETURN_IF_ERROR(tree_.SyncDirectory(slash == history.npos ? "" : history.substr(0, slash)));

@@ -1,9 +1,9 @@
 // Rebuilds one file from its copy in an archive: docs/design/050-archive.md, "Copies of files".
 //
-//   index, aside --> gone back to the copy's version --> heads and sums --> segments --> owner
-//         --> sync --> the index gets its name
+//   index, set aside --> back to the copy's version --> heads and sums --> segments --> owner -->
+//         sync --> the index gets its name
 //
-// So a file without `index` in its history was not rebuilt.
+// So if a history has no `index`, its file was not rebuilt to the end.
 #ifndef H5MIRROR_ONION_STORE_JOBS_FILE_RESTORE_H_
 #define H5MIRROR_ONION_STORE_JOBS_FILE_RESTORE_H_
 
@@ -28,24 +28,26 @@ class FileRestore {
               const RestoreOptions& options)
       : tree_(tree), vfs_(vfs), aside_(std::move(aside)), archive_(archive), options_(options) {}
 
-  // Rebuilds what `copy` names as `name`. Errors as RootRestore::Restore().
+  // Rebuilds the file of `copy` under the name `name`. Errors as RootRestore::Restore().
   absl::Status Run(const FileCopy& copy, const std::string& name);
-  // The bytes of pages that the copy lacks, as they were damaged: reads of them fail as before.
+  // The bytes of pages that the copy lacks because they were damaged: reads of them fail as before.
   uint64_t lost_bytes() const { return lost_bytes_; }
 
  private:
   absl::Status MakeDirectories(const std::string& name);
   absl::Status GetIndex(const FileCopy& copy, std::vector<ArchivedSegment>* segments);
-  // Puts the index in order: a version that is the newest one, and rows of what there is.
+  // Puts the index in order: the copy's version becomes the newest, and rows name only existing
+  // pages.
   absl::Status PrepareIndex(const FileCopy& copy, std::vector<ArchivedSegment>* segments);
   absl::Status GetHead(const FileCopy& copy, const CopyHead& head, const std::string& name,
                        uint32_t mode_bits, const std::string& sums_name);
-  // Applies a layer to `file`, up to `size_bytes`; notes what it wrote, and what it lacks.
+  // Applies a layer to `file`, up to `size_bytes`; notes the bytes that it wrote, and those that it
+  // lacks.
   absl::Status GetLayer(const FileId& file_id, const CopyLayer& layer, uint64_t size_bytes,
                         EnvFile& file, ExtentSet* written, ExtentSet* lost);
   absl::Status GetSegment(const FileCopy& copy, const ArchivedSegment& segment,
                           const std::string& name);
-  // Gives the index its name: from now on the file is there.
+  // Gives the index its name: from now on the file exists.
   absl::Status Publish(const std::string& history);
   absl::Status Came(uint64_t bytes) const;
 

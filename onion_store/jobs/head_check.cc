@@ -42,7 +42,7 @@ absl::StatusOr<bool> HeadCheck::Step() {
 
 absl::StatusOr<bool> HeadCheck::Open() {
   const int64_t number = generations_.back();
-  // A prune may have dropped it since.
+  // A prune may have dropped the generation since.
   H5M_ASSIGN_OR_RETURN(const std::vector<int64_t> there, index_.Generations());
   if (std::find(there.begin(), there.end(), number) == there.end()) return false;
   next_page_ = 0;
@@ -81,7 +81,7 @@ absl::StatusOr<uint64_t> HeadCheck::Compare(uint64_t first, uint64_t end, uint64
   const uint32_t page_bytes = file_.files().page_size_bytes();
   std::string bytes((end - first) * page_bytes, '\0');
   H5M_RETURN_IF_ERROR(ReadOrZeros(*open_->head, first * page_bytes, absl::MakeSpan(bytes)));
-  // A writer's uncut bytes may begin right behind the end.
+  // A writer's uncut bytes may begin right after the end.
   const uint64_t within = std::min<uint64_t>(bytes.size(), end_bytes - first * page_bytes);
   std::fill(bytes.begin() + static_cast<ptrdiff_t>(within), bytes.end(), '\0');
   H5M_ASSIGN_OR_RETURN(const std::vector<uint32_t> sums, open_->sums->Read(first, end - first));

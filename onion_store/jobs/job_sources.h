@@ -1,6 +1,5 @@
 // The sides of a file that its jobs use: estimates, prunes, verifications. A job goes on step by
-// step.
-// Each is one narrow side of FileImpl, and keeps the file while the job is there.
+// step. Each is one narrow side of FileImpl, and keeps the file while the job lives.
 #ifndef H5MIRROR_ONION_STORE_JOBS_JOB_SOURCES_H_
 #define H5MIRROR_ONION_STORE_JOBS_JOB_SOURCES_H_
 
@@ -27,7 +26,7 @@ class EstimateSource {
   virtual ~EstimateSource() = default;
 
   virtual const HistoryFiles& files() const = 0;
-  // OK, or why the file can do nothing any more: it must be opened again.
+  // OK, or why the file can do nothing more: it must be opened again.
   virtual absl::Status dead() = 0;
 };
 
@@ -39,7 +38,7 @@ class PruneSource {
   // Each step holds it, also while it calls the members below; but none that calls the archive.
   virtual WorkLock& work_lock() = 0;
   virtual absl::Status dead() = 0;  // as above
-  // The file's row as the index has it, and as it has it now.
+  // The file's row. SetRow() takes the row that the index has after a change.
   virtual FileRow row() = 0;
   virtual void SetRow(const FileRow& row) = 0;
   virtual DroppedVersions& dropped_versions() = 0;
@@ -51,9 +50,10 @@ class PruneSource {
   virtual std::shared_ptr<const int> PinDisk() = 0;
   // A sealed segment is gone: the bytes of those that are left are counted anew.
   virtual void SegmentRemoved() = 0;
-  // Their heads will be removed. A reader that opens one of them later asks for its version first.
+  // The heads of `generations` will be removed. A reader that opens one of them later asks for its
+  // version first.
   virtual void ForgetGenerations(absl::Span<const int64_t> generations) = 0;
-  // After a failed sync nobody knows what the disk holds: the file must be opened again.
+  // After a failed sync the content of the disk is unknown: the file must be opened again.
   virtual void Die(const absl::Status& status) = 0;
   // Another prune may start. Called without the work lock.
   virtual void PruneEnded() = 0;
@@ -101,7 +101,7 @@ class VerifySource {
   virtual bool HasPartOfApply() = 0;
   // The file that holds an older or the newest generation's head, relative to the root.
   virtual std::string HeadName(int64_t generation) = 0;
-  // The head of `number`, and its sums; another than the newest one is opened to read.
+  // The head of generation `number`, and its sums; an older one is opened to read.
   virtual absl::StatusOr<std::shared_ptr<Generation>> HeadOf(int64_t number) = 0;
 };
 

@@ -59,7 +59,7 @@ class ChangedBytes final : public LayerBytes {
       }
       Extent& range = ranges_[next_];
       const uint64_t end = std::min({range.end(), size_bytes, range.offset + length_max});
-      if (end <= range.offset) {  // All beyond the version's end.
+      if (end <= range.offset) {  // All of it is beyond the version's end.
         ++next_;
         continue;
       }

@@ -1,4 +1,4 @@
-// Where the bytes of a copy's layer come from: docs/design/050-archive.md, "Copies of files".
+// The source of the bytes of a copy's layer: docs/design/050-archive.md, "Copies of files".
 #ifndef H5MIRROR_ONION_STORE_JOBS_LAYER_BYTES_H_
 #define H5MIRROR_ONION_STORE_JOBS_LAYER_BYTES_H_
 
@@ -15,23 +15,23 @@
 
 namespace h5mirror::store {
 
-// Not thread-safe. Waits for an archive, where it reads a version: the caller holds no lock.
+// Not thread-safe. Waits for an archive if it reads a version: the caller holds no lock.
 class LayerBytes {
  public:
   virtual ~LayerBytes() = default;
 
-  // The next bytes, as much as a part may have. False: they are the last. Damaged pages of a
-  // version go to `lost` and not to the part. Errors: those of reading.
+  // Fills `part` with the next bytes, as many as a part may have. False: they are the last. Damaged
+  // pages of a version go to `lost`, not to the part. Errors: those of reading.
   absl::StatusOr<bool> Fill(Part* part, std::vector<Extent>* lost);
-  // What the first damaged page said; empty: there was none.
+  // The error of the first damaged page; empty: there was none.
   const std::string& damage() const { return damage_; }
-  // All of a version before it was in a part, was lost or is zeros.
+  // All bytes of a version before this position were in a part, were lost or are zeros.
   virtual uint64_t position() const { return 0; }
 
-  // All of a version from `begin` on, but its zeros.
+  // All bytes of a version from `begin` on, except zeros.
   static std::unique_ptr<LayerBytes> OfVersion(std::unique_ptr<VersionReader> version,
                                                uint64_t begin = 0);
-  // What changed up to the version `changes->to()`, which `version` reads; zeros too.
+  // The bytes that changed up to the version `changes->to()`, which `version` reads; zeros too.
   static std::unique_ptr<LayerBytes> OfChanges(std::unique_ptr<VersionReader> version,
                                                std::unique_ptr<ChangeReader> changes);
   // All of a file.
@@ -47,7 +47,7 @@ class LayerBytes {
   virtual uint64_t page_bytes() const { return 0; }
 
  private:
-  // Takes `range`, and where that is damaged each of its pages.
+  // Takes `range`; if that is damaged, each of its pages.
   absl::Status Take(const Extent& range, Part* part, std::vector<Extent>* lost);
 
   std::string damage_;

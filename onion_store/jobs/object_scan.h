@@ -24,10 +24,10 @@ class ObjectScan {
   ObjectScan(const HistoryFiles& files, ArchivedSegment segment)
       : files_(files), segment_(std::move(segment)) {}
 
-  // Gets the next bytes. `take` gets those of the segment, in order, with their offset in it.
-  // False: these were the last, and all is as the row says. After an error of the archive that may
-  // pass, a step can be repeated. Errors: kDataLoss            the object is gone, of another
-  // length, or not what was put.
+  // Gets the next bytes. Calls `take` with the bytes of the segment, in order, and their offset in
+  // it. False: these were the last, and all match the row. After a temporary error of the archive a
+  // step can be repeated.
+  // Errors: kDataLoss            the object is gone, of another length, or not what was put.
   //         kFailedPrecondition  there is no archive.
   //         those of ObjectStore::Get() and of `take`.
   absl::StatusOr<bool> Step(

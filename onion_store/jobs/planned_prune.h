@@ -39,7 +39,7 @@ class PlannedPrune {
   BlockPages PagesOf(const PageRun& run) const;
 
   std::vector<int32_t> heirs_;               // by version: the retained one that gets its rows
-  std::vector<uint64_t> limit_pages_;        // by version: no retained one up to it reaches further
+  std::vector<uint64_t> limit_pages_;        // by version: bound of retained ones up to it
   std::set<int64_t> generations_;            // with a retained version
   std::map<uint64_t, uint64_t> live_bytes_;  // by segment
   uint64_t first_page_ = 0;                  // of the block

@@ -29,7 +29,7 @@ absl::StatusOr<PruneProgress> PruneJobImpl::Step() {
   H5M_RETURN_IF_ERROR(file_->dead());
   const absl::StatusOr<bool> more = RunPhase();
   if (!more.ok()) {
-    // After a failed sync nobody knows what the disk holds.
+    // After a failed sync the content of the disk is unknown.
     if (!absl::IsResourceExhausted(more.status())) file_->Die(more.status());
     return more.status();
   }
@@ -83,7 +83,8 @@ absl::StatusOr<bool> PruneJobImpl::Survey() {
     return segment.number == pages_->segment();
   });
   if (newest != dead.end()) H5M_RETURN_IF_ERROR(SealNewest());
-  // An empty one goes on. So does, after a crash, one that only an apply that failed has left.
+  // An empty segment stays in use. After a crash so does a segment that only a failed apply has
+  // left.
   std::erase_if(dead, [first = file_->row().pages_segment](const SegmentSpace& segment) {
     return segment.number >= first;
   });
@@ -98,7 +99,7 @@ absl::Status PruneJobImpl::SealNewest() {
 }
 
 absl::StatusOr<bool> PruneJobImpl::DeleteObject() {
-  // A copy in the archive may need them: they go once the next one is whole.
+  // A copy in the archive may need the objects: they go once the next copy is whole.
   H5M_ASSIGN_OR_RETURN(const auto copy, index_->FindCopy());
   if (copy) return false;
   return objects_.Step();

@@ -4,8 +4,8 @@
 //     --> notes dead objects --> removes generations --> shrinks the index
 //     --> deletes dead objects of the archive, without a lock --> done
 //
-// While it is there, no segment goes from the disk into the archive.
-// Each job finds the remaining work anew, so that none needs the job before.
+// While the job lives, no segment goes from the disk into the archive. Each job finds the remaining
+// work by itself, so none needs the job before.
 #ifndef H5MIRROR_ONION_STORE_JOBS_PRUNE_JOB_H_
 #define H5MIRROR_ONION_STORE_JOBS_PRUNE_JOB_H_
 
@@ -65,8 +65,8 @@ class PruneJobImpl final : public PruneJob {
   const std::shared_ptr<VersionIndex> index_;
   const std::shared_ptr<PageSegments> pages_;
   Phase phase_ = Phase::kDrop;
-  // A survey does not see the segments that begin after it. What an archive job took from the disk
-  // meanwhile would look dead, and a copy would wait for the archive.
+  // A survey does not see segments that begin after it. If an archive job removed such a segment
+  // from the disk, it would look dead; and a copy would wait for the archive.
   const std::shared_ptr<const int> kept_on_disk_;
   VersionDrop drop_;
   SegmentSurvey survey_;

@@ -1,4 +1,4 @@
-// Which files an archive has a copy of.
+// Lists the files of which an archive has a copy.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -39,9 +39,9 @@ RestorableFile Described(const FileCopy& copy) {
   return file;
 }
 
-// The newest copy that is whole, by what the archive lists. A list may be there without its parts:
-// a server that had lost the file put it late. Where no copy is whole, the newest one that tells
-// the file's name says what is lost.
+// The newest copy that is whole, as far as the archive's listing tells. A list may exist without
+// its parts if a server that had lost the file put it late. If no copy is whole, the newest copy
+// with the file's name tells what is lost.
 absl::StatusOr<RestorableFile> NewestOf(ObjectStore& archive, const FileId& id,
                                         const ListedCopies& listed) {
   RestorableFile file;
@@ -67,7 +67,8 @@ absl::StatusOr<RestorableFile> NewestOf(ObjectStore& archive, const FileId& id,
   return file;
 }
 
-// Gives what is listed of each file to `take`. Names come in order, so that there is one at a time.
+// Calls `take` with the listed objects of each file. Names come in order, so one file is in memory
+// at a time.
 absl::Status ForEachFile(
     ObjectStore& archive, std::string_view begin,
     absl::FunctionRef<absl::Status(const FileId& id, const ListedCopies& listed)> take) {
@@ -90,7 +91,7 @@ absl::Status ForEachFile(
   return current ? take(*current, listed) : absl::OkStatus();
 }
 
-// Names that are given, and the directories above them.
+// Names already given, and the directories above them.
 class TakenNames {
  public:
   bool Take(const std::string& name) {
@@ -110,7 +111,7 @@ class TakenNames {
   std::set<std::string> directories_;
 };
 
-// Of two names that cannot both be, the one of the newest copy stays.
+// If two names cannot both exist, the name of the newer copy stays.
 void MakeNamesDiffer(std::vector<RestorableFile>* files) {
   std::sort(files->begin(), files->end(), [](const auto& a, const auto& b) {
     return std::tie(b.time, a.name, a.file_id) < std::tie(a.time, b.name, b.file_id);
@@ -119,7 +120,7 @@ void MakeNamesDiffer(std::vector<RestorableFile>* files) {
   for (RestorableFile& file : *files) {
     if (!file.status.ok() || taken.Take(file.name)) continue;
     const std::string suffix = StrCat(".restored-", HexOf(file.file_id).substr(0, kShownDigits));
-    // Where a directory of the name is a file by now, the directory gets another name.
+    // If a directory of the name is a file by now, the directory gets another name.
     std::string other = StrCat(file.name, suffix);
     bool is_free = CheckName(other).ok() && taken.Take(other);
     for (size_t slash = file.name.find('/'); !is_free && slash != file.name.npos;

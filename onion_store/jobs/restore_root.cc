@@ -26,8 +26,8 @@ constexpr char kAside[] = ".h5mirror/restore";
 constexpr char kUnderWay[] = ".h5mirror/restore/file";
 constexpr char kFreshUnderWay[] = ".h5mirror/restore/file.new";
 constexpr size_t kMarkBytesMax = 128;
-constexpr size_t kUnderWayBytesMax = 8192;  // more than a name has
-// Of a copy that is replaced while it is read, again and again.
+constexpr size_t kUnderWayBytesMax = 8192;  // longer than any name
+// The most tries for a copy that is replaced again and again while it is read.
 constexpr int kTriesMax = 5;
 
 std::string ParentOf(const std::string& name) {
@@ -69,7 +69,7 @@ absl::Status NotEmpty(const std::filesystem::path& root, const std::string& what
       StrCat(root.string(), " is not empty, it has ", what, ": name an empty directory"));
 }
 
-// Whether a restore may begin here, or go on. True: it was begun.
+// Whether a restore may begin or continue here. True: one was begun.
 absl::StatusOr<bool> CheckRoot(EnvTree& tree, const std::filesystem::path& root,
                                const std::string& archive_id) {
   const auto mark = ReadMark(tree);
@@ -83,7 +83,7 @@ absl::StatusOr<bool> CheckRoot(EnvTree& tree, const std::filesystem::path& root,
   if (archive_id.empty()) return NotEmpty(root, "what no restore has begun");
   H5M_ASSIGN_OR_RETURN(const auto entries, tree.List(""));
   for (const DirectoryEntry& entry : entries) {
-    // A file system has the one; a crash before the mark leaves the other, with a lock in it.
+    // A file system has lost+found. A crash before the mark leaves kOwn, with a lock in it.
     if (entry.name != "lost+found" && entry.name != kOwn) return NotEmpty(root, entry.name);
   }
   const auto own = tree.List(kOwn);
@@ -120,12 +120,12 @@ class RootRestoreImpl final : public RootRestore {
       H5M_RETURN_IF_ERROR(Discard(file->name));
       restored = RestoreCopy(archive, options, file);
       if (!absl::IsDataLoss(restored) && !absl::IsNotFound(restored)) break;
-      // A server that lives may have put a newer copy, and deleted objects of this one.
+      // A living server may have put a newer copy, and deleted objects of this one.
       H5M_ASSIGN_OR_RETURN(const bool is_newer, FindNewer(archive, file));
       if (!is_newer) break;
     }
     if (restored.ok()) return true;
-    // A store would take a part of a head for a file that it does not know yet.
+    // A store would take a partial head for a file that it does not know yet.
     H5M_RETURN_IF_ERROR(Discard(file->name));
     return restored;
   }
@@ -147,7 +147,7 @@ class RootRestoreImpl final : public RootRestore {
       H5M_RETURN_IF_ERROR(UnlessNotFound(tree_->Remove(StrCat(kAside, suffix))));
     }
     H5M_RETURN_IF_ERROR(UnlessNotFound(tree_->RemoveDirectory(kAside)));
-    // Beyond all that the lost root may have given: there was less than one in a microsecond.
+    // Beyond all tokens that the lost root may have given: it gave less than one in a microsecond.
     std::string tokens;
     PutInt<uint64_t>(&tokens, static_cast<uint64_t>(absl::ToUnixMicros(env_.Now())));
     PutInt<uint32_t>(&tokens, Crc32c(tokens));
@@ -176,7 +176,7 @@ class RootRestoreImpl final : public RootRestore {
     return true;
   }
 
-  // kAlreadyExists: the file that is there is another one.
+  // kAlreadyExists: another file has the name.
   absl::Status CheckIsIt(const RestorableFile& file, const std::string& history) {
     H5M_ASSIGN_OR_RETURN(const auto index, VersionIndex::Open(vfs_, *tree_, history));
     H5M_ASSIGN_OR_RETURN(const FileRow row, index->ReadFileRow());
@@ -194,7 +194,8 @@ class RootRestoreImpl final : public RootRestore {
     return WriteDurably(*tree_, kFreshUnderWay, kUnderWay, name);
   }
 
-  // Removes what there is of a file that was not rebuilt, durably. kInternal: it is there still.
+  // Removes, durably, all parts of a file that was not rebuilt to the end. kInternal: some are
+  // still there.
   absl::Status Discard(const std::string& name) {
     const std::string history = StrCat(name, ".h5m");
     const auto entries = tree_->List(history);
@@ -230,7 +231,7 @@ absl::StatusOr<std::unique_ptr<RootRestore>> RootRestore::Begin(Env& env,
     return absl::FailedPreconditionError(StrCat(root.string(), " is used by another process"));
   }
   H5M_RETURN_IF_ERROR(lock.status());
-  // Another one may have been here before the lock was ours.
+  // Another run may have come before this one got the lock.
   H5M_ASSIGN_OR_RETURN(const bool has_begun, CheckRoot(*tree, root, archive_id));
   if (!has_begun) {
     H5M_RETURN_IF_ERROR(WriteDurably(*tree, kFreshMark, kMark, StrCat(archive_id, "\n")));

@@ -11,7 +11,7 @@ namespace h5mirror::store {
 namespace {
 
 constexpr uint64_t kStepBytes = 4 << 20;
-constexpr uint64_t kRowBytes = 64;  // what a row costs, as bytes of a step
+constexpr uint64_t kRowBytes = 64;  // the cost of a row, in bytes of a step
 constexpr size_t kStepRows = 1024;
 
 bool IsStored(const PageRun& run) {
@@ -28,7 +28,7 @@ absl::StatusOr<bool> SavedPagesCheck::Step() {
         return false;
       }
       H5M_ASSIGN_OR_RETURN(more_rows_, index_.ScanPages(kStepRows, &cursor_, &rows_));
-      std::reverse(rows_.begin(), rows_.end());  // They are taken from the end.
+      std::reverse(rows_.begin(), rows_.end());  // Rows are taken from the end.
       if (rows_.empty()) continue;
     }
     const RunOfGeneration row = rows_.back();
@@ -86,7 +86,7 @@ absl::Status SavedPagesCheck::NoteLost(const RunOfGeneration& row) {
   const uint64_t offset = run.page * file_.files().page_size_bytes();
   H5M_ASSIGN_OR_RETURN(const Readers readers,
                        index_.ReadersOf(row.generation, run.page, run.version, offset));
-  if (readers.second == 0) return absl::OkStatus();  // Versions that end before it.
+  if (readers.second == 0) return absl::OkStatus();  // All versions end before it.
   if (lost_ && lost_->generation == row.generation && lost_->readers == readers &&
       (run.page == lost_->end || run.page + 1 == lost_->first)) {
     lost_->first = std::min(lost_->first, run.page);

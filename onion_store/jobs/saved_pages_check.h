@@ -35,12 +35,12 @@ class SavedPagesCheck {
     Readers readers;
   };
 
-  // Whether there can be such a row: its level, its first page and its segment.
+  // Whether such a row is possible: its level, its first page and its segment.
   bool IsSane(const PageRun& run) const;
   // Returns the bytes that were checked.
   absl::StatusOr<uint64_t> CheckRow(const RunOfGeneration& row);
-  // Reports the damage of `row`. False, and no report: the row was moved since it was looked up,
-  // and was checked at its new place.
+  // Reports the damage of `row`. False: no report, because the row was moved since it was looked
+  // up, and was checked at its new place.
   absl::StatusOr<bool> ReportRow(const RunOfGeneration& row, DamagePlace place, std::string file,
                                  std::string_view wrong);
   // Lost pages come in thousands, one row each: those that lie side by side are one finding.

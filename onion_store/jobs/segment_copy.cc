@@ -11,7 +11,7 @@ namespace h5mirror::store {
 namespace {
 
 constexpr size_t kScanRows = 4096;
-constexpr uint64_t kCopyBytes = 8 << 20;  // by one step
+constexpr uint64_t kCopyBytes = 8 << 20;  // copied by one step
 constexpr size_t kRowsMin = 64, kRowsMax = 1 << 18;
 
 }  // namespace
@@ -27,7 +27,7 @@ absl::StatusOr<bool> SegmentCopy::Step() {
   return !group_.empty() || !todo_.empty();
 }
 
-// Segments whose rows fit into memory together, or one.
+// Takes the next segments whose rows fit into memory together; at least one.
 void SegmentCopy::TakeGroup() {
   rows_max_ = std::clamp<size_t>(file_.files().budget().room_bytes() / sizeof(RunOfGeneration),
                                  kRowsMin, kRowsMax);
@@ -57,7 +57,7 @@ absl::Status SegmentCopy::Collect() {
   for (const auto& [number, segment] : by_number_) rows += segment.rows.capacity();
   charge_.Set(static_cast<int64_t>(rows * sizeof(RunOfGeneration) + kCopyBytes));
   if (is_collecting_) return absl::OkStatus();
-  for (auto& [number, segment] : by_number_) {  // So that each segment is read in order.
+  for (auto& [number, segment] : by_number_) {  // Sorted, so that each segment is read in order.
     std::sort(segment.rows.begin(), segment.rows.end(),
               [](const RunOfGeneration& a, const RunOfGeneration& b) {
                 return a.run.offset > b.run.offset;
@@ -66,7 +66,8 @@ absl::Status SegmentCopy::Collect() {
   return absl::OkStatus();
 }
 
-// Copies some records of the first segment of the group, or removes it where none is left in it.
+// Copies some records of the first segment of the group, or removes the segment if none is left in
+// it.
 absl::Status SegmentCopy::GiveBackFirst() {
   const uint64_t number = group_.front();
   Pending& segment = by_number_[number];
@@ -90,7 +91,7 @@ absl::Status SegmentCopy::GiveBackFirst() {
     copying_ = number;
   }
   absl::Status copied = CopySome(&segment.rows);
-  // Nothing is lost and nothing given back: the segment stays as it is.
+  // No record is lost and no space freed: the segment stays as it is.
   if (!absl::IsDataLoss(copied) && !absl::IsResourceExhausted(copied)) return copied;
   LeaveFirst(std::string(copied.message()));
   return absl::OkStatus();
@@ -131,7 +132,7 @@ absl::Status SegmentCopy::Remove(const SegmentSpace& space) {
     left_ = "a rollback is not in the head yet, or still read: prune again later";
     return absl::OkStatus();
   }
-  // A reader that still sees the old epoch, and then no segment, has met real damage.
+  // If a reader still sees the old epoch, and then no segment, the damage is real.
   file_.dropped_versions().Advance();
   H5M_RETURN_IF_ERROR(pages_.Remove(space.number));
   freed_bytes_ += static_cast<int64_t>(space.size_bytes);

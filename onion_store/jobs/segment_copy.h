@@ -1,4 +1,4 @@
-// Gives segments of saved pages back: copies their live records elsewhere, then removes them.
+// Frees segments of saved pages: copies their live records elsewhere, then removes them.
 // docs/design/032-pruning.md, "Copying a segment".
 //
 //   collects the rows of a group --> copies or removes its first segment --> ... --> the next group
@@ -31,16 +31,16 @@ class SegmentCopy {
   SegmentCopy(PruneSource& file, VersionIndex& index, PageSegments& pages)
       : file_(file), index_(index), pages_(pages), charge_(file.files().budget()) {}
 
-  // `segments`: to give back, in this order. Nothing is appended to them any more.
+  // `segments`: those to free, in this order. Nothing is appended to them any more.
   void Start(std::vector<SegmentSpace> segments) { todo_ = {segments.begin(), segments.end()}; }
   // Does some milliseconds of work. False: there is nothing left to do.
   absl::StatusOr<bool> Step();
 
-  // The bytes that the disk has gained. Negative while copies and their originals are both there.
+  // The bytes that the disk has gained. Negative while both copies and originals exist.
   int64_t freed_bytes() const { return freed_bytes_; }
-  // Whether a segment was given back: no row names it any more.
+  // Whether a segment was freed: no row names it any more.
   bool HasRemoved(uint64_t number) const { return removed_.contains(number); }
-  // Why the last segment that was left stays as it is; empty: all were given back.
+  // Why the last remaining segment stays as it is; empty: all were freed.
   const std::string& left() const { return left_; }
 
  private:
@@ -67,7 +67,7 @@ class SegmentCopy {
   size_t rows_max_ = 0;                    // of the group, in memory
   PagesCursor cursor_;
   bool is_collecting_ = false;
-  uint64_t copying_ = 0;  // the segment that room was found for; none has number 0
+  uint64_t copying_ = 0;  // the segment for which room was found; no segment has number 0
   int64_t freed_bytes_ = 0;
   std::set<uint64_t> removed_;
   std::string left_;

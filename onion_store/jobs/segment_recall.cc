@@ -10,7 +10,7 @@
 namespace h5mirror::store {
 namespace {
 
-// A name that a recovery removes, if a crash leaves it: "run-N".
+// A new name, "run-N". If a crash leaves it, a recovery removes it.
 std::string FreshName(const HistoryFiles& files) {
   const Bytes16 random = RandomBytes16();
   int64_t number = 0;

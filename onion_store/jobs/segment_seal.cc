@@ -7,7 +7,7 @@ namespace h5mirror::store {
 absl::StatusOr<std::optional<FileRow>> SealNewest(VersionIndex& index, PageSegments& pages,
                                                   FileRow row) {
   if (pages.end_bytes() == 0) return std::nullopt;
-  H5M_RETURN_IF_ERROR(pages.Sync());  // What an apply that failed left, for no row.
+  H5M_RETURN_IF_ERROR(pages.Sync());  // Records that a failed apply left, without rows.
   row.pages_segment = pages.segment() + 1;
   row.pages_end_bytes = 0;
   H5M_RETURN_IF_ERROR(index.WriteFileRow(row));

@@ -10,8 +10,8 @@
 
 namespace h5mirror::store {
 
-// `row`: the file's. Returns the row that the file has then, durably. nullopt: the newest segment
-// is empty, and goes on. The caller has the file's work lock.
+// `row`: the file's row. Returns the file's new row, durably. nullopt: the newest segment is empty,
+// and stays in use. The caller has the file's work lock.
 absl::StatusOr<std::optional<FileRow>> SealNewest(VersionIndex& index, PageSegments& pages,
                                                   FileRow row);
 

@@ -1,4 +1,4 @@
-// Finds the segments of saved pages that are worth giving back: docs/design/032-pruning.md, step 4.
+// Finds the segments of saved pages that are worth freeing: docs/design/032-pruning.md, step 4.
 #ifndef H5MIRROR_ONION_STORE_JOBS_SEGMENT_SURVEY_H_
 #define H5MIRROR_ONION_STORE_JOBS_SEGMENT_SURVEY_H_
 

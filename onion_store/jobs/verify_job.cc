@@ -80,7 +80,7 @@ void VerifyJobImpl::ReportIndex(std::string message) {
 absl::Status VerifyJobImpl::CheckIndex() {
   H5M_ASSIGN_OR_RETURN(const std::vector<std::string> wrong, index_->CheckWhole());
   for (const std::string& message : wrong) ReportIndex(message);
-  // Nothing else names it: a file goes on without it.
+  // Only this check reports it: a file works without it.
   if (const absl::Status check = index_->LastCheck().status(); absl::IsDataLoss(check)) {
     ReportIndex(
         StrCat(ToStd(check.message()),

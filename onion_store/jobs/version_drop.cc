@@ -24,8 +24,8 @@ absl::StatusOr<bool> VersionDrop::Step() {
 
 absl::Status VersionDrop::Drop() {
   const auto chunk = absl::MakeConstSpan(versions_).subspan(next_, kDropVersions);
-  // Before any row moves: a reader that still sees the old epoch looked up its rows before that.
-  // And not before the versions go: a reader that opens one of them in between must notice too.
+  // Before any row moves: a reader that still sees the old epoch looked up its rows earlier. But
+  // not before the versions go: a reader that opens one of them in between must notice, too.
   absl::Status dropped = index_.DropVersions(chunk);
   dropped_.Advance();
   H5M_RETURN_IF_ERROR(dropped);
@@ -40,7 +40,7 @@ absl::StatusOr<bool> VersionDrop::Move() {
   int64_t moved = 0;
   H5M_ASSIGN_OR_RETURN(const bool more,
                        index_.MoveDropped(page_size_bytes_, kMoveRows, &cursor_, &moved));
-  // Some versions have no rows, and some that have rows were dropped by an earlier job.
+  // Some versions have no rows; and some rows are of versions that an earlier job dropped.
   done_ = more ? std::min(done_ + moved, dropped) : dropped;
   return more;
 }

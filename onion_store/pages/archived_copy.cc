@@ -31,7 +31,7 @@ constexpr size_t kCrcOffset = 8;
 constexpr size_t kEntryBytes = 16;
 constexpr uint64_t kGetBytes = 8 << 20;
 constexpr int64_t kFormat = 1;
-// Programs that know the first alone would restore lost bytes as zeros.
+// Programs that know only the first format would restore lost bytes as zeros.
 constexpr int64_t kFormatWithLost = 2;
 constexpr size_t kLayersMax = 1000;
 constexpr size_t kHeadsMax = 100000;
@@ -112,7 +112,7 @@ absl::StatusOr<CopyLayer> LayerOf(const FileId& file_id, const Json& json) {
   H5M_ASSIGN_OR_RETURN(layer.weight, NumberIn(json, "weight", 1, INT64_MAX / 2));
   H5M_ASSIGN_OR_RETURN(layer.prefix, TextIn(json, "prefix"));
   H5M_ASSIGN_OR_RETURN(layer.first, NumberIn(json, "first", 0, INT32_MAX));
-  // Else one file could take bytes of another one.
+  // Else one file could take bytes of another file.
   if (!layer.prefix.starts_with(CopyPrefix(file_id))) {
     return Wrong("it names a copy of another file");
   }
@@ -156,7 +156,7 @@ absl::Status HeadsOf(const Json& json, FileCopy* copy) {
   return copy->heads.empty() ? Wrong("it has no head") : absl::OkStatus();
 }
 
-// What a file of this store may be called, and belong to.
+// Checks the file's name and owner, as this store allows them.
 absl::Status NamesOf(const Json& json, FileCopy* copy) {
   H5M_ASSIGN_OR_RETURN(copy->name, TextIn(json, "name"));
   H5M_ASSIGN_OR_RETURN(copy->owner, TextIn(json, "owner"));

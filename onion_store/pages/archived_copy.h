@@ -6,7 +6,7 @@
 //   files/FILEID/copy-NUMBER-RANDOM-list          names all parts that the copy needs; put last
 //   files/FILEID/copy-NUMBER-RANDOM-begun-NNNNNN  names parts of a copy that is not whole yet
 //
-// What is read back may be damaged, or somebody's who means harm: each number is checked.
+// Objects that are read back may be damaged, or made by an attacker: each number is checked.
 #ifndef H5MIRROR_ONION_STORE_PAGES_ARCHIVED_COPY_H_
 #define H5MIRROR_ONION_STORE_PAGES_ARCHIVED_COPY_H_
 
@@ -29,7 +29,7 @@ inline constexpr uint64_t kPartDataBytesMax = 8 << 20;
 inline constexpr size_t kPartExtentsMax = 1 << 16;
 // The whole object of a part: header, table and bytes.
 inline constexpr uint64_t kPartObjectBytesMax = 64 + kPartExtentsMax * 16 + kPartDataBytesMax;
-// A layer that lacks more ranges is none worth having.
+// A layer that lacks more ranges is not worth having.
 inline constexpr size_t kLostExtentsMax = 1024;
 inline constexpr uint64_t kCopyListBytesMax = uint64_t{64} << 20;
 
@@ -40,7 +40,7 @@ struct Part {
 
 // The object of a part, and the part of an object.
 std::string EncodePart(const FileId& file_id, const Part& part);
-// kDataLoss says what is wrong.
+// kDataLoss: the message says what is wrong.
 absl::StatusOr<Part> DecodePart(const FileId& file_id, std::string_view object);
 
 // An object of a part, as a list names it.
@@ -50,18 +50,18 @@ struct PartObject {
   bool operator==(const PartObject&) const = default;
 };
 
-// Parts that were put together: all bytes in which one state differs from an earlier one.
+// Parts that belong together: all bytes in which one state differs from an earlier one.
 struct CopyLayer {
   // The earlier state: a version and its cut; 0: none, the layer has all bytes other than zero.
   VersionNumber from = 0;
   CutNumber from_cut = 0;
-  // How many copies it is of: two layers of the same weight become one.
+  // The number of copies that it is made of: two layers of the same weight become one.
   int64_t weight = 1;
   std::string prefix;  // of the copy that put them
   uint64_t first = 0;  // the number of the first part
   std::vector<PartObject> parts;
-  // What the layer should have, and could not be read, as it is damaged. A later layer that has the
-  // bytes mends it. In order; none is empty.
+  // The ranges that the layer lacks because the bytes were damaged and could not be read. A later
+  // layer with the bytes repairs this. In order; none is empty.
   std::vector<Extent> lost = {};
 
   uint64_t object_bytes() const;
@@ -75,8 +75,8 @@ struct CopyHead {
   VersionNumber version = 0;
   CutNumber cut = 0;
   uint64_t size_bytes = 0;
-  std::vector<CopyLayer> layers;  // from the first, each over those before
-  // Bytes of the layers are damaged in the head by now: they must not be taken from it anew.
+  std::vector<CopyLayer> layers;  // oldest first; each lies over the ones before
+  // Bytes of the layers are damaged in the head by now: they must not be read from it again.
   bool is_damaged = false;
   bool operator==(const CopyHead&) const = default;
 };
@@ -102,35 +102,35 @@ struct FileCopy {
   bool operator==(const FileCopy&) const = default;
 };
 
-// What a copy that is under way, or was broken off, has put of its heads.
+// The parts of its heads that an unfinished copy has put.
 struct BegunCopy {
   FileId file_id{};
   std::vector<CopyHead> heads;  // by generation; all but the last are whole
-  uint64_t done_bytes = 0;      // of the last one: its layers have all before, but zeros
+  uint64_t done_bytes = 0;      // of the last one: all before is put or zero
   bool operator==(const BegunCopy&) const = default;
 };
 
 std::string EncodeBegunCopy(const BegunCopy& begun);
-// kDataLoss says what is wrong.
+// kDataLoss: the message says what is wrong.
 absl::StatusOr<BegunCopy> DecodeBegunCopy(const FileId& file_id, std::string_view object);
 std::string BegunCopyName(std::string_view prefix, uint64_t number);
 bool IsBegunCopyName(std::string_view name);
 
 std::string EncodeCopyList(const FileCopy& copy);
-// The list of `prefix`. kDataLoss says what is wrong.
+// The list of `prefix`. kDataLoss: the message says what is wrong.
 absl::StatusOr<FileCopy> DecodeCopyList(std::string_view prefix, std::string_view object);
 
-// "files/FILEID/copy-", and of it a prefix that no copy had: its number is `number`.
+// "files/FILEID/copy-"; and such a prefix with the number `number` that no copy has had.
 std::string CopyPrefix(const FileId& file_id);
 std::string NewCopyPrefix(const FileId& file_id, uint64_t number);
-// The number of a prefix. kDataLoss: it is none.
+// The number of a prefix. kDataLoss: it is not a prefix of a copy.
 absl::StatusOr<uint64_t> NumberOfCopy(std::string_view prefix);
 std::string CopyListName(std::string_view prefix);
 
 // An object in memory.
 class TextSource final : public ObjectSource {
  public:
-  explicit TextSource(std::string_view bytes) : bytes_(bytes) {}  // They must outlive this.
+  explicit TextSource(std::string_view bytes) : bytes_(bytes) {}  // `bytes` must outlive this.
   uint64_t size_bytes() const override { return bytes_.size(); }
   absl::Status Read(uint64_t offset, absl::Span<char> out) override {
     bytes_.copy(out.data(), out.size(), offset);

@@ -75,7 +75,7 @@ absl::StatusOr<std::optional<ArchivedSegment>> ArchivedSegments::Find(uint64_t n
   }
   if (index == nullptr) return std::nullopt;
   auto found = index->FindArchived(number);
-  // One that is being put may be anything, and what is to be deleted may be gone.
+  // An object that is being put may hold anything; an object that is to be deleted may be gone.
   const bool is_whole =
       found.ok() && found->has_value() && (*found)->state == ArchiveState::kArchived;
   if (found.ok() && !is_whole) return std::nullopt;

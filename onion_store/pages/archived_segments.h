@@ -1,4 +1,4 @@
-// Segments that are not on the disk, but in an archive: docs/design/050-archive.md, "Reading".
+// Segments that are only in an archive, not on the disk: docs/design/050-archive.md, "Reading".
 #ifndef H5MIRROR_ONION_STORE_PAGES_ARCHIVED_SEGMENTS_H_
 #define H5MIRROR_ONION_STORE_PAGES_ARCHIVED_SEGMENTS_H_
 
@@ -30,8 +30,8 @@ class ArchivedSegments {
   // the index.
   absl::StatusOr<std::shared_ptr<EnvFile>> Open(uint64_t number, const std::string& name)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // After damage: drops what the cache has of the segment, so that it is read anew. Returns the
-  // place of its object, for messages; empty: nothing of it came from the archive.
+  // Call it after damage: drops the segment's blocks from the cache, so that they are read again.
+  // Returns the place of its object, for messages; empty: nothing of it came from the archive.
   std::string Forget(uint64_t number) ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -89,14 +89,14 @@ void DirectSums::ForgetAll() {
 
 void DirectSums::Release(uint64_t end_page) {
   if (end_page == 0) return;
-  std::unique_ptr<EnvFile> gone;  // Closed without the lock: it may be large.
+  std::unique_ptr<EnvFile> gone;  // Closed without the lock: the file may be large.
   absl::MutexLock lock(&mutex_);
   known_.Remove({0, end_page});
   if (known_.empty()) {
     gone = std::move(file_);
     return ForgetAll();
   }
-  // That is space only, as nobody reads sums that are not known.
+  // This only saves space: unknown sums are never read.
   if (file_ != nullptr) file_->Zero({0, end_page * sizeof(uint32_t)}).IgnoreError();
 }
 
@@ -124,7 +124,7 @@ bool DirectSums::TakeInWindow(uint64_t first_page, absl::Span<const uint32_t> su
   const uint64_t first = std::min(first_page, window_first_);
   const uint64_t end = std::max(first_page + sums.size(), uint64_t{window_first_ + window_.size()});
   if (end - first > (budget_.should_spill() ? 0 : kWindowPages)) return false;
-  // A gap would be written over sums that the file has.
+  // A gap would overwrite sums in the file.
   const bool touches = first_page >= window_first_ && first_page <= window_first_ + window_.size();
   if (file_ != nullptr && !touches) return false;
   window_.insert(window_.begin(), window_first_ - first, 0);
@@ -163,7 +163,7 @@ std::vector<uint32_t> DirectSums::Read(uint64_t first_page, uint64_t page_count)
 
 absl::Status DirectSums::ReadStored(uint64_t first_page, absl::Span<uint32_t> out) {
   if (file_ != nullptr) {
-    // What the window has may lie beyond the file's end.
+    // The window's sums may be beyond the file's end.
     const absl::Span<char> bytes(reinterpret_cast<char*>(out.data()),
                                  out.size() * sizeof(uint32_t));
     H5M_RETURN_IF_ERROR(ReadOrZeros(*file_, first_page * sizeof(uint32_t), bytes));

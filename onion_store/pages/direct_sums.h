@@ -1,15 +1,15 @@
 // The checksums of pages that were written directly to a head, taken from the bytes of the writes.
-// So an apply need not read these pages back: of a first cut of 10 TB that takes hours.
+// So an apply need not read these pages back: for a first cut of 10 TB that would take hours.
 //
-//   Note()     a write. It gives the sums of the pages that it covers, and of a page that is
-//              written from its start on, each write going on where the one before ended
-//   Forget()   all else that changes a page: a write to a part of it, staged bytes over it, a
+//   Note()     a write. It gives the sums of the pages that it covers; and of a page that several
+//              writes fill from its start on, each beginning where the one before ended
+//   Forget()   any other change of a page: a write to a part of it, staged bytes over it, a
 //              truncation, a write that failed
 //   Read()     the sums that are known, for the sums file
 //   Release()  they are in the sums file
 //
-// All of it is a hint. A page that is not known is read back from the head. Some sums are held in
-// memory, more of them in a file without a name. An error of that file forgets everything.
+// All of it is a hint: an unknown page is read back from the head. Some sums are in memory, the
+// others in a nameless file. After an error of that file all sums are forgotten.
 #ifndef H5MIRROR_ONION_STORE_PAGES_DIRECT_SUMS_H_
 #define H5MIRROR_ONION_STORE_PAGES_DIRECT_SUMS_H_
 
@@ -33,7 +33,7 @@ namespace h5mirror::store {
 // memory for writes of any size, and 4 bytes of the disk a page.
 class DirectSums {
  public:
-  // So many sums are held in memory: those of 16 MiB of pages of 4 KiB.
+  // The most sums in memory: those of 16 MiB of pages of 4 KiB.
   static constexpr uint64_t kWindowPages = 4096;
   // If there are more runs, the shortest are forgotten.
   static constexpr size_t kRunsMax = 2048;
@@ -43,9 +43,9 @@ class DirectSums {
 
   // `pieces`, one after the other, are in the head at `offset` now.
   void Note(uint64_t offset, absl::Span<const std::string_view> pieces);
-  // The pages that touch `bytes` are not known from now on.
+  // The pages that touch `bytes` are unknown from now on.
   void Forget(Extent bytes);
-  // The same of all pages that reach beyond `offset`.
+  // Forgets all pages that reach beyond `offset`.
   void ForgetFrom(uint64_t offset) { Forget({offset, UINT64_MAX - offset}); }
   // The pages below `end_page` are of cuts whose sums are durable.
   void Release(uint64_t end_page);
@@ -56,7 +56,7 @@ class DirectSums {
   std::vector<uint32_t> Read(uint64_t first_page, uint64_t page_count);
 
  private:
-  // A page that was written from its start on, and not to its end.
+  // A page that was written from its start on, but not to its end.
   struct Tail {
     uint64_t page = 0;
     uint64_t bytes = 0;  // 0: there is none
@@ -69,7 +69,7 @@ class DirectSums {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Store(uint64_t first_page, absl::Span<const uint32_t> sums)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // True: they are in the window now.
+  // True: the sums are in the window now.
   bool TakeInWindow(uint64_t first_page, absl::Span<const uint32_t> sums)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status WriteWindow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -86,8 +86,9 @@ class DirectSums {
   mutable absl::Mutex mutex_;
   ExtentSet known_ ABSL_GUARDED_BY(mutex_);  // numbers of pages
   Tail tail_ ABSL_GUARDED_BY(mutex_);
-  // The sums of pages from window_first_ on; those of pages that are not known mean nothing. While
-  // there is no file, all known pages are in it. Beside a file it has no gap, and counts more.
+  // The sums of pages from window_first_ on; those of unknown pages mean nothing. While there is no
+  // file, all known pages are in the window. Beside a file the window has no gap, and its sums
+  // count instead of the file's.
   uint64_t window_first_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<uint32_t> window_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<EnvFile> file_ ABSL_GUARDED_BY(mutex_);  // the sum of page p at 4 * p

@@ -21,7 +21,7 @@ using testing::IsEmpty;
 constexpr uint32_t kPage = 512;
 constexpr uint64_t kEnd = UINT64_MAX / kPage;
 
-// Knows what the head has.
+// Knows the bytes of the head.
 class DirectSumsTest : public testing::Test {
  protected:
   DirectSumsTest() : tree_(*env_.OpenTree("/")) {
@@ -54,7 +54,7 @@ class DirectSumsTest : public testing::Test {
     }
     sums_->Note(offset, pieces);
   }
-  // The runs of pages that are known. Each sum must be that of what the head has.
+  // The runs of known pages. Each sum must be that of the head's bytes.
   std::vector<Extent> Known() {
     std::vector<Extent> known;
     for (uint64_t page = 0;;) {
@@ -182,7 +182,7 @@ TEST_F(DirectSumsTest, OfTooManyRunsTheShortestAreForgotten) {
   EXPECT_EQ(known.front(), (Extent{0, 50}));
 }
 
-// Whatever comes in whatever order: Known() compares each sum with the head.
+// Random calls in random order: Known() compares each sum with the head.
 TEST_F(DirectSumsTest, NeverGivesAWrongSum) {
   for (uint64_t memory : {uint64_t{1} << 20, uint64_t{0}}) {
     for (uint64_t seed = 1; seed <= 40; ++seed) {

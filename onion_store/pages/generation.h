@@ -18,20 +18,20 @@ struct Generation {
   int64_t number = 0;
   std::unique_ptr<EnvFile> head;
   std::unique_ptr<SumsFile> sums;
-  // Of direct bytes whose sums are not in `sums` yet. Set once, before others know the generation;
-  // null: none are known.
+  // The sums of direct bytes that are not in `sums` yet. Set once, before other threads know the
+  // generation; null: none are known.
   std::unique_ptr<DirectSums> direct_sums;
   bool hidden = false;  // the head is gen-N: no cut is durable
   bool has_cut = false;
   uint64_t cut_bytes = 0;          // the largest size of a cut, durable or not
   std::atomic<bool> dirty{false};  // direct bytes were written since the last sync
-  // The head was found in use, or changed: an earlier sync of it may have failed.
+  // The head was found in use or changed: an earlier sync of it may have failed.
   bool may_lack_cut = false;
 
-  // Comes before the first change of a head that was found so: cuts it off at the size that it
-  // has. A cut that a failed sync lost is in memory only, and no later sync makes up for it: bytes
-  // that it took away could come back between those written now. Errors: those of the disk; then
-  // the next call does it.
+  // Call this before the first change of such a head: it cuts the head off again at its present
+  // size. A truncation whose sync failed is in memory only, and no later sync covers it: the bytes
+  // that it removed could come back between new ones. Errors: those of the disk; then the next call
+  // does it.
   absl::Status CutHeadAgain() {
     if (!may_lack_cut) return absl::OkStatus();
     H5M_ASSIGN_OR_RETURN(const uint64_t size_bytes, head->Size());

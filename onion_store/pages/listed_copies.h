@@ -1,5 +1,5 @@
-// What an archive lists of the copies of one file, and whether a copy is whole by that. Docs:
-// docs/design/050-archive.md, "Copies of files".
+// The objects that an archive lists for the copies of one file. Tells by them whether a copy is
+// whole. Docs: docs/design/050-archive.md, "Copies of files".
 #ifndef H5MIRROR_ONION_STORE_PAGES_LISTED_COPIES_H_
 #define H5MIRROR_ONION_STORE_PAGES_LISTED_COPIES_H_
 
@@ -20,15 +20,15 @@ namespace h5mirror::store {
 // Not thread-safe. Takes 16 bytes for each part, of at most 8 MiB.
 class ListedCopies {
  public:
-  // Takes an object of the file's; others than those of copies are ignored.
+  // Takes in an object of the file. Ignores objects that are not of copies.
   void Note(const FileId& file_id, const ObjectInfo& object);
 
   // The prefixes of copies that have a list, by number.
   const std::map<uint64_t, std::string>& lists() const { return lists_; }
   // The name of an object that the copy needs, and that is not listed with its length; empty: all
-  // are there. Says nothing of their bytes.
+  // are there. Says nothing about their bytes.
   std::string LostPart(const FileCopy& copy) const;
-  // The same, of heads alone.
+  // As above, for heads only.
   std::string LostPart(absl::Span<const CopyHead> heads) const;
 
  private:

@@ -140,7 +140,7 @@ class PackedFileTest : public testing::Test {
     store_ = OpenStore(env_, "/", options);
     file_ = *store_->OpenOrCreateFile("x.h5", kPage);
   }
-  // A version that overwrites `pages` random ones of 300, every fifth of them with noise.
+  // Makes a version that overwrites `pages` random pages of 300, every fifth of them with noise.
   void Write(int pages) {
     Writer writer(file_, SessionStart::kContinue, golden_.empty() ? "" : golden_.rbegin()->second);
     for (int i = 0; i < pages; ++i) {

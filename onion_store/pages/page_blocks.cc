@@ -8,7 +8,7 @@
 namespace h5mirror::store {
 namespace {
 
-constexpr size_t kReadRows = 1024;  // of one level at once
+constexpr size_t kReadRows = 1024;  // of one level in one read
 
 }  // namespace
 

@@ -25,7 +25,7 @@ struct Free {
 bool PackPages(std::string_view bytes, std::string* packed) {
   thread_local const std::unique_ptr<ZSTD_CCtx, Free> context(ZSTD_createCCtx());
   if (context == nullptr) return false;
-  // It ends as soon as it sees that there is no room.
+  // zstd ends as soon as it sees that there is no room.
   packed->resize(bytes.size() - bytes.size() / kGainPart);
   const size_t size = ZSTD_compressCCtx(context.get(), packed->data(), packed->size(), bytes.data(),
                                         bytes.size(), kLevel);

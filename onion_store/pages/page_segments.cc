@@ -19,7 +19,7 @@ constexpr uint32_t kPlain = 0;
 constexpr uint32_t kZstd = 1;
 constexpr size_t kBufferBytes = 1 << 20;
 constexpr size_t kOneReadBytes = 16 << 10;
-constexpr size_t kOpenFilesMax = 8;  // a reader of old versions goes through them in order
+constexpr size_t kOpenFilesMax = 8;  // a reader of old versions goes through segments in order
 
 }  // namespace
 
@@ -33,7 +33,7 @@ absl::StatusOr<std::shared_ptr<EnvFile>> PageSegments::Segment(uint64_t number, 
   if (found != files_.end()) return found->second;
   H5M_ASSIGN_OR_RETURN(std::shared_ptr<EnvFile> file, tree_.Open(SegmentName(number), kind, 0600));
   if (files_.size() >= kOpenFilesMax) {
-    // The one that is appended to stays: it is the largest.
+    // The segment for appends stays: it has the largest number.
     files_.erase(files_.begin());
   }
   files_[number] = file;
@@ -114,7 +114,7 @@ absl::StatusOr<PageRun> PageSegments::AppendRecord(PageRun run, std::string_view
 }
 
 absl::StatusOr<std::shared_ptr<EnvFile>> PageSegments::SegmentOfRun(const PageRun& run) {
-  auto file = Segment(run.segment, OpenKind::kWrite);  // It may be the one to append to.
+  auto file = Segment(run.segment, OpenKind::kWrite);  // It may be the segment for appends.
   if (!absl::IsNotFound(file.status())) return file;
   if (archived_ != nullptr) {
     H5M_ASSIGN_OR_RETURN(auto archived, archived_->Open(run.segment, SegmentName(run.segment)));
@@ -234,7 +234,7 @@ absl::Status PageSegments::Write() {
 
 absl::Status PageSegments::Sync() {
   H5M_RETURN_IF_ERROR(Write());
-  std::string().swap(buffer_);  // There are many files.
+  std::string().swap(buffer_);  // Freed, because there are many files.
   H5M_ASSIGN_OR_RETURN(auto file, Segment(segment_, OpenKind::kWrite));
   H5M_RETURN_IF_ERROR(file->Sync());
   if (new_name_) H5M_RETURN_IF_ERROR(tree_.SyncDirectory(directory_));

@@ -24,7 +24,7 @@ constexpr uint64_t kPageSegmentBytesMax = uint64_t{256} << 20;
 // Read() is thread-safe; Append() and Sync() are for one thread at a time.
 class PageSegments {
  public:
-  // Goes on at `segment`, `end_bytes`. The first Append() cuts off the bytes behind that.
+  // Goes on in `segment` at `end_bytes`. The first Append() cuts off the bytes after that.
   // `archive`: has the segments that are not on the disk, and must outlive this; null: there are
   // none.
   PageSegments(EnvTree& tree, std::string directory, FileId file_id, uint32_t page_size_bytes,
@@ -68,9 +68,9 @@ class PageSegments {
   // Whether a segment is on the disk.
   absl::StatusOr<bool> IsOnDisk(uint64_t number) { return tree_.Exists(SegmentName(number)); }
 
-  // Fills `out` with the pages [first, first + out.size() / page size), which `run` holds. Of a
-  // segment that is not on the disk it asks the archive. kDataLoss names the segment, the offset
-  // and the object. Errors of an archive: as ObjectCache::Read().
+  // Fills `out` with the pages [first, first + out.size() / page size), which `run` holds. If the
+  // segment is not on the disk, asks the archive. kDataLoss names the segment, the offset and the
+  // object. Errors of an archive: as ObjectCache::Read().
   absl::Status Read(const PageRun& run, int64_t generation, uint64_t first, absl::Span<char> out);
 
   // The place of page `first` of `run`, which must be plain or kZeros. Constant once the row is
@@ -81,7 +81,7 @@ class PageSegments {
 
   // The length of the record of `run` in its segment.
   uint64_t RecordBytes(const PageRun& run) const;
-  // How much dropping the row gives back, once its segment is written anew.
+  // How many bytes dropping the row frees, once its segment is rewritten.
   uint64_t DiskBytes(const PageRun& run) const {
     return run.segment == PageRun::kZeros || run.segment == PageRun::kLost ? 0 : RecordBytes(run);
   }
@@ -101,8 +101,8 @@ class PageSegments {
   absl::Status ReadOnce(const PageRun& run, int64_t generation, uint64_t first,
                         absl::Span<char> out);
   absl::Status CheckOnce(const PageRun& run, int64_t generation);
-  // The result of `read`. Where that is damage of bytes that came from the archive, it is called
-  // once more, and asks the archive again: a cache or a connection may have done the damage.
+  // The result of `read`. If the bytes came from the archive and are damaged, calls `read` once
+  // more, which asks the archive again: a cache or a connection may have done the damage.
   absl::Status TwiceIfArchived(const PageRun& run, absl::FunctionRef<absl::Status()> read);
   // Reads the header of `run`, and `out` from `skip` pages behind it. Returns the header.
   absl::StatusOr<std::string> ReadPlain(const PageRun& run, int64_t generation, uint64_t skip,

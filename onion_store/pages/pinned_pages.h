@@ -1,5 +1,5 @@
 // Pinned pages: the former bytes of pages of a head, for readers of pinned cuts. Pins end with the
-// process, so the pages lie in a temporary file without a name that is never synced.
+// process, so the pages are in a nameless temporary file that is never synced.
 #ifndef H5MIRROR_ONION_STORE_PAGES_PINNED_PAGES_H_
 #define H5MIRROR_ONION_STORE_PAGES_PINNED_PAGES_H_
 

@@ -10,7 +10,7 @@
 namespace h5mirror::store {
 namespace {
 
-// Of the longest aligned run that starts at `page` and has at most `count` pages.
+// The level of the longest aligned run that starts at `page` and has at most `count` pages.
 int LevelOfRun(uint64_t page, uint64_t count) {
   int level = 0;
   while (level < kPageLevelMax && page % (uint64_t{2} << level) == 0 &&
@@ -71,7 +71,7 @@ absl::Status PreImages::SavePlain(const Pages& pages) {
 }
 
 absl::Status PreImages::SavePacked(const Pages& pages) {
-  uint64_t plain = 0;  // What lies from here on does not shrink.
+  uint64_t plain = 0;  // Pages from here on do not shrink.
   for (uint64_t i = 0; i < pages.crcs.size();) {
     const uint64_t count_max =
         std::min<uint64_t>(pages.crcs.size() - i, kPackedPagesBytes / page_bytes_);

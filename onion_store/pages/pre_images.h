@@ -1,4 +1,4 @@
-// Saves the bytes of pages before they change: chooses the runs, and which are compressed.
+// Saves the bytes of pages before they change. Chooses the runs, and the ones to compress.
 #ifndef H5MIRROR_ONION_STORE_PAGES_PRE_IMAGES_H_
 #define H5MIRROR_ONION_STORE_PAGES_PRE_IMAGES_H_
 

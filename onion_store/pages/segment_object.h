@@ -25,12 +25,12 @@ std::string NewSegmentObjectName(const FileId& file_id, uint64_t segment);
 // The header, for the values of `segment`.
 std::string SegmentObjectHeader(const FileId& file_id, uint32_t page_size_bytes,
                                 const ArchivedSegment& segment);
-// kDataLoss: `header` is another one than SegmentObjectHeader() would make; the message says where
-// they differ.
+// kDataLoss: `header` differs from the one that SegmentObjectHeader() makes; the message says
+// where.
 absl::Status CheckSegmentObjectHeader(std::string_view header, const FileId& file_id,
                                       uint32_t page_size_bytes, const ArchivedSegment& segment);
 
-// The object of a segment that lies in `file`, which is as long as the row says.
+// The object of the segment in `file`, which is as long as its row says.
 class SegmentObjectSource final : public ObjectSource {
  public:
   SegmentObjectSource(std::string header, std::shared_ptr<EnvFile> file, uint64_t file_bytes)

@@ -29,10 +29,10 @@ class SumsFile {
   absl::Status Write(uint64_t first_page, absl::Span<const uint32_t> sums);
   // The first pages at or after `page` that may have a sum other than 0; length 0: none.
   absl::StatusOr<Extent> NextPages(uint64_t page);
-  // Makes the sums of pages 0, also where they seem to be 0 already.
+  // Sets the sums of pages to 0, even if they seem to be 0 already.
   absl::Status Clear(uint64_t first_page, uint64_t page_count);
-  // Forgets pages at or beyond `page_count`. `again`: also where that seems to be done already, by
-  // an attempt whose sync failed.
+  // Forgets pages at or beyond `page_count`. `again`: even if an attempt whose sync failed seems to
+  // have done so already.
   absl::Status Truncate(uint64_t page_count, bool again = false);
   absl::Status Sync() { return file_->Sync(); }
   EnvFile& file() { return *file_; }

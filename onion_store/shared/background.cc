@@ -13,11 +13,11 @@
 namespace h5mirror::store {
 namespace {
 
-// In one go for what becomes due later.
+// The longest single wait for work that becomes due later.
 constexpr absl::Duration kWaitMax = absl::Seconds(1);
-// For what is due, while too many threads work or an apply goes first.
+// The wait while work is due, but too many threads work or an apply goes first.
 constexpr absl::Duration kWaitDue = absl::Milliseconds(50);
-// So long an apply may wait for its worker.
+// The longest time that an apply may wait for its worker.
 constexpr absl::Duration kApplyWaitMax = absl::Milliseconds(100);
 
 }  // namespace
@@ -25,7 +25,7 @@ constexpr absl::Duration kApplyWaitMax = absl::Milliseconds(100);
 Background::Background(int thread_count, Env& env, int durable_threads_max, int apply_threads_max,
                        absl::Duration hangs)
     : env_(env), thread_count_(thread_count), hangs_(hangs) {
-  // Else the threads that did begin would end the process.
+  // Else the threads that have begun would end the process.
   absl::Cleanup end_threads = [this] { Stop(); };
   {
     absl::MutexLock lock(&mutex_);
@@ -91,7 +91,7 @@ void Background::KeepOneIdle(Crew& crew) {
   try {
     StartThread(crew);
   } catch (const std::system_error&) {
-    // Those that there are go on, and the next worker tries again.
+    // The existing threads go on, and the next worker tries again.
   }
 }
 
@@ -105,7 +105,7 @@ bool Background::LetsApplyGoFirst(const Entry& entry, absl::Time now) {
 
 bool Background::RunOne(Crew& crew, absl::Time now) {
   for (auto at = crew.queue.begin(); at != crew.queue.end() && at->first <= now; ++at) {
-    if (running_.contains(at->second.worker)) continue;  // Comes again when that is done.
+    if (running_.contains(at->second.worker)) continue;  // It comes again when that run is done.
     if (LetsApplyGoFirst(at->second, now)) continue;
     auto [worker, pool] = at->second;
     due_.erase(at->second);
@@ -121,7 +121,7 @@ bool Background::RunOne(Crew& crew, absl::Time now) {
     PostLocked(worker, next.durable, BackgroundPool::kDurable);
     PostLocked(worker, next.apply, BackgroundPool::kApply);
     changed_.SignalAll();
-    // The last reference may go here, and with it a file's descriptors: not under the lock.
+    // The last reference may end here, and close a file's descriptors: so not under the lock.
     mutex_.Unlock();
     worker.reset();
     mutex_.Lock();
@@ -133,7 +133,7 @@ bool Background::RunOne(Crew& crew, absl::Time now) {
 void Background::Loop(Crew* crew) {
   absl::MutexLock lock(&mutex_);
   while (!stopped_) {
-    // One clock reading for both: what becomes due between two would be slept over.
+    // One clock reading for both: else work that becomes due between two readings would be missed.
     const absl::Time now = env_.Now();
     if (MayRun(*crew) && RunOne(*crew, now)) continue;
     changed_.WaitWithTimeout(&mutex_, WaitOf(*crew, now));
@@ -166,7 +166,7 @@ bool Background::WaitIdle(absl::Time horizon, absl::Duration timeout) {
   while (thread_count_ == 0 && RunDue()) continue;
   absl::Time deadline = absl::Now() + timeout;
   absl::MutexLock lock(&mutex_);
-  // A run that ends meanwhile may make its worker due at once: that is after `horizon`.
+  // A run that ends meanwhile may make its worker due at once, which is after `horizon`.
   while (!IsIdle(std::max(horizon, env_.Now()))) {
     if (changed_.WaitWithDeadline(&mutex_, deadline)) return false;
   }

@@ -4,10 +4,11 @@
 //         ^                                                   |
 //         +------ when each pool is to run the worker again --+
 //
-// An apply may hang on one head for long: its disk is slow, or a program on another machine has it
-// open. So it has no thread that others need to become durable. A sync may hang there, too. So a
-// worker that has run for over a second does not count any more: another one gets a thread, up to
-// a maximum. On a root behind a network no worker counts: each of them waits nearly all the time.
+// An apply may hang on one head for a long time: the disk is slow, or a program on another machine
+// has the head open. So applies have no thread that cuts need to become durable. A sync may hang,
+// too. So a worker that has run for over a second no longer counts: another worker gets a thread,
+// up to a maximum. On a root behind a network no worker counts, because each waits nearly all the
+// time.
 #ifndef H5MIRROR_ONION_STORE_SHARED_BACKGROUND_H_
 #define H5MIRROR_ONION_STORE_SHARED_BACKGROUND_H_
 
@@ -52,10 +53,10 @@ class Background {
   static constexpr int kThreadsMax = 32;
   static constexpr absl::Duration kHangs = absl::Seconds(1);
 
-  // `thread_count` threads in each pool, and at most the maximum of each. 1: one thread for both,
-  // and never another. 0: RunDue() does the work. A worker that has run for `hangs` does not count.
-  // Times are those of `env`, which must outlive it.
-  // Throws std::system_error where the system gives no more threads; no work has begun then.
+  // `thread_count` threads in each pool, and at most the maximum of each. 1: one thread for both
+  // pools, and never another. 0: RunDue() does the work. A worker that has run for `hangs` does not
+  // count. Times are those of `env`, which must outlive it. Throws std::system_error if the system
+  // gives no more threads; no work has begun then.
   explicit Background(int thread_count, Env& env = Env::Posix(),
                       int durable_threads_max = kThreadsMax, int apply_threads_max = kThreadsMax,
                       absl::Duration hangs = kHangs);
@@ -103,14 +104,14 @@ class Background {
   }
   void Loop(Crew* crew);
   void StartThread(Crew& crew) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sees to it that a thread waits for the next worker, as long as there may be more threads.
+  // Makes sure that a thread waits for the next worker, as long as more threads are allowed.
   void KeepOneIdle(Crew& crew) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // False: as many threads work as may do so at once.
   bool MayRun(const Crew& crew) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // True: the worker of `entry` waits for its apply for long, and a thread is free for that. Else a
-  // file that becomes durable again and again would never be applied.
+  // True: the worker of `entry` has waited long for its apply, and a thread is free for that.
+  // Without this rule a file whose cuts become durable again and again would never be applied.
   bool LetsApplyGoFirst(const Entry& entry, absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // How long a thread waits that found nothing to do at `now`.
+  // How long a thread waits if it found nothing to do at `now`.
   absl::Duration WaitOf(const Crew& crew, absl::Time now) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs one worker that is due at `now`. False: none is.

@@ -16,7 +16,7 @@ namespace {
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr int kThreadsMax = 5;
 
-// Comes back after a time so short that it is over before the thread has gone to sleep.
+// Becomes due again so soon that the thread has not gone to sleep yet.
 struct Ticker final : BackgroundWorker {
   BackgroundTimes RunBackground(BackgroundPool) override {
     ++count;
@@ -43,7 +43,7 @@ struct Caller final : BackgroundWorker {
   const std::function<BackgroundTimes(BackgroundPool)> run;
 };
 
-// As a cut that has become durable, and is to be applied at once.
+// Like a cut that has become durable, and must be applied at once.
 TEST(BackgroundTest, WorkThatARunLeavesForTheOtherPoolIsWaitedFor) {
   constexpr int kRounds = 2000;
   for (const int threads : {1, 2}) {
@@ -166,7 +166,7 @@ TEST(BackgroundTest, AWorkerNeverRunsInBothPoolsAtOnce) {
   background.Stop();
 }
 
-// A worker that is posted again before its thread is done, as a file that is flushed without a
+// A worker that is posted again before its thread is done, like a file that is flushed without a
 // pause.
 TEST(BackgroundTest, AnApplyComesToItsTurnBesideWorkThatNeverEnds) {
   std::atomic<bool> is_applied{false};

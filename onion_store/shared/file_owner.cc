@@ -74,7 +74,7 @@ absl::Status ChangeOwner(EnvTree& tree, const std::string& directory, std::strin
   } else if (!owner.empty() && former.empty()) {
     H5M_RETURN_IF_ERROR(NameOwner(tree, directory, owner));
   } else if (!owner.empty()) {
-    // One step: no crash leaves it with both, or with none.
+    // One step: no crash leaves the file with both owners, or with none.
     H5M_RETURN_IF_ERROR(
         tree.Rename(EntryName(directory, former.back()), EntryName(directory, owner)));
     former.pop_back();

@@ -1,4 +1,5 @@
-// What was last seen of closed files, for lists of many: docs/design/046-large-roots.md.
+// Keeps what was last seen of closed files, for lists of many files:
+// docs/design/046-large-roots.md.
 #ifndef H5MIRROR_ONION_STORE_SHARED_GLANCE_CACHE_H_
 #define H5MIRROR_ONION_STORE_SHARED_GLANCE_CACHE_H_
 
@@ -14,25 +15,25 @@
 
 namespace h5mirror::store {
 
-// Thread-safe. An entry is true until somebody opens the file, or its name gets another one:
+// Thread-safe. An entry is true until the file is opened, or its name gets another file:
 //
-//   Begin() --> the file is opened, looked at and closed --> Put()
-//   Forget(), by everybody else that has opened it: a Put() of a look that began before is void
+//   Begin() --> the file is opened, looked at and closed --> Put() Forget(), by every other call
+//   that has opened the file: makes the Put() of an earlier look void
 class GlanceCache {
  public:
-  // About as many bytes for all names together. Beyond this no more names are taken in: a list that
-  // is walked again and again would else find none of them.
+  // `bytes_max`: about the bytes for all names together. Beyond this no more names are taken in: if
+  // old names made room for new ones, a list that is read again and again would find none.
   explicit GlanceCache(uint64_t bytes_max = uint64_t{16} << 20) : bytes_max_(bytes_max) {}
 
   // Names a look; never 0.
   using Look = uint64_t;
   Look Begin(std::string_view name);
-  // Notes what the look has seen of the file that `listed` tells of.
+  // Keeps what the look has seen of the file in `listed`.
   void Put(const FileSummary& listed, FileInfo info, Look look);
   // The look has ended, with or without a Put().
   void End(std::string_view name, Look look);
 
-  // nullptr: not known, or the head is another by its size or time.
+  // nullptr: not known, or the head has another size or time.
   std::shared_ptr<const FileInfo> Find(const FileSummary& listed) const;
   // The file has been opened, or the name has another file, or none.
   void Forget(std::string_view name);
@@ -51,7 +52,7 @@ class GlanceCache {
   mutable absl::Mutex mutex_;
   Look last_look_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::flat_hash_map<std::string, Look> looks_ ABSL_GUARDED_BY(mutex_);  // the last of each name
+  absl::flat_hash_map<std::string, Look> looks_ ABSL_GUARDED_BY(mutex_);  // newest, by name
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 

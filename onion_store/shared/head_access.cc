@@ -11,14 +11,14 @@ namespace {
 constexpr uint32_t kOwnerBits = 0700;
 constexpr uint32_t kReadBit = 4;
 constexpr uint32_t kPassBits = 0011;
-// Of a head whose writer's file has an unknown mode.
+// The mode of a head if that of the writer's file is unknown.
 constexpr uint32_t kUnknownMode = 0644;
 
 bool HasLists(const StoreContext& context) {
   return context.options.owner_of_heads == HeadOwner::kAcl;
 }
 
-// The server writes its head also where the local file is read-only.
+// The server must write its head even if the local file is read-only.
 uint32_t WithOwner(uint32_t mode_bits) { return (mode_bits & 0777) | 0600; }
 
 }  // namespace

@@ -52,7 +52,8 @@ void HistoryFiles::RemoveMark(std::string_view directory) const {
 }
 
 absl::Status HistoryFiles::MakeDirectories() const {
-  // Ends with the history's directory, which keeps those above from being empty.
+  // The use ends once the history's directory exists: it keeps the directories above from being
+  // empty.
   NameDirectories::Use use(context_->name_directories, name_);
   H5M_RETURN_IF_ERROR(use.Make(DirectoryMode(context_->options)));
   absl::Status made = tree().MakeDirectory(directory_, 0700);

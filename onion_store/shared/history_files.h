@@ -2,7 +2,7 @@
 //
 //   NAME           the head
 //   NAME.h5m/      the history: index, stage-*, pages-*, sums-N, head-N, gen-N, metadata, owner-*
-//   .h5mirror/open/ID, pruning/ID, ...   marks, in a store of a root; hints, whose loss is no error
+//   .h5mirror/open/ID, pruning/ID, ...   marks, in a store of a root; hints; their loss is no error
 #ifndef H5MIRROR_ONION_STORE_SHARED_HISTORY_FILES_H_
 #define H5MIRROR_ONION_STORE_SHARED_HISTORY_FILES_H_
 
@@ -45,7 +45,7 @@ class HistoryFiles {
   void SetMark(std::string_view directory) const;
   void RemoveMark(std::string_view directory) const;
 
-  // Makes the history's directory, and those above the head, where they are not there.
+  // Makes the history's directory and the directories above the head, if they are missing.
   absl::Status MakeDirectories() const;
   // Syncs the names of the directories above the head.
   absl::Status SyncNamesAbove() const;

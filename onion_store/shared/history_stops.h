@@ -17,7 +17,7 @@ class HistoryStops {
  public:
   void Stop(std::string_view name);
   void Resume(std::string_view name);
-  // Costs a load where nothing is stopped.
+  // Costs one load if nothing is stopped.
   bool Has(const std::string& name) const;
 
  private:

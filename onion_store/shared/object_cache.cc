@@ -8,8 +8,8 @@
 namespace h5mirror::store {
 namespace {
 
-// A call of another thread that takes longer may hang. This thread's own bound does not cover such
-// calls.
+// If another thread's call takes longer, it may hang. This thread's own timeout does not cover that
+// call.
 constexpr absl::Duration kOthersMax = absl::Seconds(2);
 
 }  // namespace
@@ -52,7 +52,7 @@ absl::StatusOr<ObjectCache::Bytes> ObjectCache::BlockOf(const Key& key, uint64_t
 
 ObjectCache::Bytes ObjectCache::FindOrClaim(const Key& key) {
   const absl::MutexLock lock(&mutex_);
-  // A thread that waited may find that the call has failed, or hangs: then it makes its own.
+  // A waiting thread may find that the call has failed, or hangs: then it makes its own call.
   const auto is_unclaimed = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) {
     return !wanted_.contains(key);
   };

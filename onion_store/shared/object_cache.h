@@ -31,10 +31,10 @@ namespace h5mirror::store {
 class ObjectCache {
  public:
   static constexpr uint64_t kBlockBytes = 1 << 20;
-  // Of one call of the archive, its tries included.
+  // The timeout of one call of the archive, its tries included.
   static constexpr absl::Duration kGetTimeout = absl::Seconds(60);
 
-  // They may take a sixteenth of `memory_max_bytes`, but there may always be 4 blocks.
+  // The maximum for a store: a sixteenth of `memory_max_bytes`, but at least 4 blocks.
   static uint64_t MaxFor(uint64_t memory_max_bytes);
 
   // `store` may be null: there is no archive. `budget` must outlive this.
@@ -46,8 +46,8 @@ class ObjectCache {
 
   // Fills `out` with the bytes [offset, offset + out.size()) of an object of `object_bytes` bytes.
   // Errors: kFailedPrecondition  there is no archive.
-  //         kOutOfRange          the bytes lead beyond `object_bytes`.
-  //         those of ObjectStore::Get().
+  //         kOutOfRange          the bytes reach beyond `object_bytes`. those of
+  //         ObjectStore::Get().
   absl::Status Read(const std::string& object, uint64_t object_bytes, uint64_t offset,
                     absl::Span<char> out) ABSL_LOCKS_EXCLUDED(mutex_);
   // Drops the blocks of an object. False: there were none.
@@ -62,7 +62,7 @@ class ObjectCache {
   };
 
   absl::StatusOr<Bytes> BlockOf(const Key& key, uint64_t object_bytes) ABSL_LOCKS_EXCLUDED(mutex_);
-  // Null: it is not here, and the caller is to get it.
+  // Null: the block is not here, and the caller must get it.
   Bytes FindOrClaim(const Key& key) ABSL_LOCKS_EXCLUDED(mutex_);
   void Keep(const Key& key, const Bytes& bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Drop(std::map<Key, Block>::iterator block) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

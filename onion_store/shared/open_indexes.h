@@ -1,8 +1,7 @@
-// How many indexes of files are open at once.
+// Bounds how many indexes of files are open at once.
 //
-// An open index takes kIndexBytes of memory and two descriptors, and one that no call has used for
-// a while can be opened again in half a millisecond. So beyond a number of them, the opening of one
-// closes the one that was used least recently.
+// An open index takes kIndexBytes of memory and two descriptors. A closed index can be opened again
+// in half a millisecond. So beyond a maximum, opening an index closes the least recently used one.
 //
 //   Opened(index) --> Use(index), with each call --> TryClose() of the least recently used one
 //                                                --> Closed(index): its owner has closed it
@@ -24,8 +23,8 @@ namespace h5mirror::store {
 class ClosableIndex {
  public:
   virtual ~ClosableIndex() = default;
-  // Closes it. False: a call is in the middle of it, or it must stay open. Waits for nothing, and
-  // calls no OpenIndexes.
+  // Closes it. False: a call uses it now, or it must stay open. Waits for nothing, and calls no
+  // OpenIndexes.
   virtual bool TryClose() = 0;
 
  private:
@@ -36,10 +35,11 @@ class ClosableIndex {
 // Thread-safe. May be called with the lock of an index held.
 class OpenIndexes {
  public:
-  // What SQLite takes for one: measured on 10,000 files, see bench/README.md, "roots".
+  // SQLite's memory for one index: measured on 10,000 files, see bench/README.md, "roots".
   static constexpr uint64_t kIndexBytes = 178 << 10;
 
-  // They may take an eighth of `memory_max_bytes`, but there may always be 4.
+  // The maximum for a store: indexes may take an eighth of `memory_max_bytes`, but 4 may always be
+  // open.
   static size_t MaxFor(uint64_t memory_max_bytes);
 
   // `budget` must outlive it. Counts the memory of all that are open.
@@ -50,10 +50,11 @@ class OpenIndexes {
     index.last_use_.store(uses_.fetch_add(1, std::memory_order_relaxed) + 1,
                           std::memory_order_relaxed);
   }
-  // The caller, in the middle of a call of `index`, has opened it. Closes others, so that there are
-  // no more than the maximum, unless none of them can be closed now.
+  // The caller has opened `index`, within a call of it. Closes other indexes down to the maximum,
+  // unless none of them can be closed now.
   void Opened(ClosableIndex& index) ABSL_LOCKS_EXCLUDED(mutex_);
-  // The caller has closed `index`, or never opened it. Nobody closes it once this has returned.
+  // The caller has closed `index`, or never opened it. No other thread closes it once this has
+  // returned.
   void Closed(ClosableIndex& index) ABSL_LOCKS_EXCLUDED(mutex_);
 
   size_t open_count() ABSL_LOCKS_EXCLUDED(mutex_);

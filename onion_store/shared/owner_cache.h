@@ -1,4 +1,4 @@
-// Owners of closed files, as they were read from the disk.
+// Owners of closed files, as read from the disk.
 #ifndef H5MIRROR_ONION_STORE_SHARED_OWNER_CACHE_H_
 #define H5MIRROR_ONION_STORE_SHARED_OWNER_CACHE_H_
 
@@ -13,17 +13,17 @@
 
 namespace h5mirror::store {
 
-// Thread-safe. Has only names that a file has: a name that nobody has costs no memory.
+// Thread-safe. Has only names of existing files: a name without a file costs no memory.
 class OwnerCache {
  public:
   // About as many bytes for all names together; beyond this it begins anew.
   explicit OwnerCache(uint64_t bytes_max = uint64_t{16} << 20) : bytes_max_(bytes_max) {}
 
-  // A moment: what is read from the disk after it is true as long as nothing changes.
+  // A moment: an owner read from the disk after it is true as long as nothing changes.
   uint64_t Now() const;
   // nullopt: not known.
   std::optional<std::string> Find(std::string_view name) const;
-  // Notes what was read after `moment`; not where an owner has changed since.
+  // Keeps an owner that was read after `moment`, unless an owner has changed since.
   void Put(std::string_view name, std::string_view owner, uint64_t moment);
   // The file of that name has another owner, or the name another file, or none.
   void Forget(std::string_view name);

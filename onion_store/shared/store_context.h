@@ -83,7 +83,7 @@ struct StoreContext {
   uint64_t head_bytes_max() const { return file_sizes.bytes / kPageBytesMax * kPageBytesMax; }
   // kInvalidArgument: the head of `name` cannot have so many bytes on this file system.
   absl::Status CheckFileSize(const std::string& name, uint64_t size_bytes) const;
-  // Set when the store closes: an apply ends after the round that is under way.
+  // Set when the store closes: an apply ends after its present round.
   std::atomic<bool> stops_applying{false};
   // Null: none. The mutex is held, shared, over a call of the listener.
   absl::Mutex cut_listener_mutex;
@@ -97,7 +97,7 @@ struct StoreContext {
   // As the cut listener.
   absl::Mutex owner_listener_mutex;
   Store::OwnerListener owner_listener ABSL_GUARDED_BY(owner_listener_mutex);
-  // `name` has another file or owner, or none any more.
+  // `name` has another file or owner, or no longer has one.
   void TellOfOwner(const std::string& name) ABSL_LOCKS_EXCLUDED(owner_listener_mutex) {
     owners.Forget(name);
     glances.Forget(name);

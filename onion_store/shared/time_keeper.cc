@@ -13,12 +13,12 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kFormat = 1;
-// So far the two clocks may differ without anybody having set one: drift, and what NTP mends.
+// The two clocks may differ by this much although no clock was set: drift, and corrections of NTP.
 constexpr absl::Duration kSlack = absl::Hours(1);
-// So far ahead it may be set while the machine runs, and after it was off.
+// How far ahead the clock may be set while the machine runs, and after it was off.
 constexpr absl::Duration kAheadMax = absl::Hours(7 * 24);
 constexpr absl::Duration kOffMax = absl::Hours(366 * 24);
-// How long a clock that was set is looked at before it makes anything expire.
+// How long a newly set clock is watched before it makes anything expire.
 constexpr absl::Duration kSettle = absl::Hours(1);
 constexpr absl::Duration kSettleLong = absl::Hours(24);
 constexpr absl::Duration kNotePeriod = absl::Minutes(10);
@@ -27,7 +27,7 @@ constexpr absl::Duration kOneMoment = absl::Milliseconds(100);
 constexpr int kReadingsMax = 5;
 constexpr size_t kNoteBytesMax = 4096;
 
-// This program is younger: a clock that shows less is one that nobody has set.
+// This program is younger: a clock that shows an earlier time was never set.
 absl::Time Oldest() { return absl::FromUnixSeconds(1'704'067'200); }  // 2024-01-01 UTC
 
 struct Noted {
@@ -103,8 +103,9 @@ void TimeKeeper::Take(absl::Time machine, absl::Duration since) {
   goes_alone_ = was_off_ = false;
 }
 
-// A process that is stopped between the two readings, or with its machine, would see a clock that
-// went back: both are read again. On a machine that is never fast enough, the last readings count.
+// A process that is stopped between the two readings, or with its machine, would seem to see a
+// clock that went back: so both are read again. On a machine that is never fast enough, the last
+// readings count.
 TimeKeeper::Clocks TimeKeeper::ReadClocks() const {
   std::optional<BootTime> before = SinceBoot();
   for (int reading = 1;; ++reading) {
@@ -249,7 +250,7 @@ void TimeKeeper::Note() {
     tree = tree_;
   }
   Tell(told);
-  // Not under the clock's own lock, for which everybody would wait.
+  // Not under the clock's own lock: every caller would wait for it.
   absl::MutexLock noting(&note_mutex_);
   const std::string fresh = StrCat(name, ".new");
   auto file = tree->Open(fresh, OpenKind::kCreateFresh, 0600);

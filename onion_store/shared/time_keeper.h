@@ -1,7 +1,7 @@
-// The time of day of a store's stamps. A machine's clock may be wrong: an empty battery, a typing
-// error, a virtual machine that was asleep. The harm would stay: versions from years ahead, removed
-// files that are purged at once. So the clock is compared with the time since the boot, which
-// cannot be set, and over restarts with a note beside the files. For operators:
+// The time of day that a store stamps with. A machine's clock may be wrong: an empty battery, a
+// typing error, a virtual machine that was suspended. The harm would last: versions from years
+// ahead, removed files that are purged at once. So the clock is compared with the time since the
+// boot, which cannot be set, and over restarts with a note beside the files. For operators:
 // docs/reference/clocks.md.
 #ifndef H5MIRROR_ONION_STORE_SHARED_TIME_KEEPER_H_
 #define H5MIRROR_ONION_STORE_SHARED_TIME_KEEPER_H_
@@ -24,11 +24,11 @@ namespace h5mirror::store {
 // machine's. Thread-safe.
 class TimeKeeper final : public Env {
  public:
-  // `env` must outlive this. Any call may call `tell`, unless null, with a line for the log.
+  // `env` must outlive this. Any call may call `tell` with a line for the log; null: no lines.
   TimeKeeper(Env& env, std::function<void(std::string text)> tell);
 
-  // Goes on from the note of an earlier run, `name` in `tree`, and writes it from now on. Without a
-  // note, `at_least` (when the root was last written) stands for it.
+  // Continues from the note of an earlier run, `name` in `tree`, and writes the note from now on.
+  // Without a note it uses `at_least`, the time of the last write to the root.
   void Open(EnvTree& tree, std::string name, std::optional<absl::Time> at_least);
   // Writes the note, if the last one is some minutes old. A failure to write it is ignored.
   void Tend();
@@ -48,7 +48,7 @@ class TimeKeeper final : public Env {
   }
 
  private:
-  // To be told once the lock is free.
+  // A line to tell once the lock is released.
   using Told = std::optional<std::string>;
   struct Reading {
     absl::Time time;     // this clock
@@ -70,7 +70,8 @@ class TimeKeeper final : public Env {
   //   - went on from an impossible time, as NTP sets it after a start without a battery; or
   //   - went on by a span that is possible.
   bool IsBelieved(absl::Time machine, absl::Time here) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Goes on with the machine's clock, which expires nothing until it has been looked at for a time.
+  // Goes on with the machine's clock. It makes nothing expire until it has been watched for a
+  // while.
   void Believe(absl::Time machine, absl::Time here, absl::Duration since, Told* told)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string DisbeliefText(absl::Time machine, absl::Time here) const
@@ -97,7 +98,7 @@ class TimeKeeper final : public Env {
   bool started_ ABSL_GUARDED_BY(mutex_) = false;
   // The machine was off between the note and now, for an unknown time.
   bool was_off_ ABSL_GUARDED_BY(mutex_) = false;
-  // This clock goes on alone: the machine's is not believed.
+  // This clock goes on alone: the machine's clock is not believed.
   bool goes_alone_ ABSL_GUARDED_BY(mutex_) = false;
   // Before SinceBoot() is this, nothing is dropped for its age.
   absl::Duration settled_ ABSL_GUARDED_BY(mutex_);

@@ -1,4 +1,5 @@
-// Clocks that are wrong, set right, or set wrong: what the store stamps with, and what may expire.
+// Clocks that are wrong, set right, or set wrong: the times that the store stamps, and what may
+// expire.
 #include "onion_store/shared/time_keeper.h"
 
 #include "base/testing/fault_env.h"
@@ -207,7 +208,7 @@ TEST_F(TimeKeeperTest, ANoteThatMakesNoSenseIsNone) {
   }
 }
 
-// The same in a store: what versions and removed files get.
+// The same in a store: the times of versions and removed files.
 TEST(ClockTest, VersionsGoOnWithoutBeingStuckYearsAhead) {
   std::atomic<int64_t> machine_s{1'790'000'000}, boot_s{1000};
   FaultEnv env;

@@ -3,7 +3,7 @@
 //   background, rollback, new origin, one step of a prune or a verification   WorkTurn
 //   open, close, move, keep                                                   absl::MutexLock
 //
-// A thread has it over I/O and syncs, so others wait for seconds. Threads that come in turn get it
+// A thread holds it during I/O and syncs, so others wait for seconds. Threads that use turns get it
 // in the order in which they came. Without turns, a prune, or the background of a file that is
 // written without a pause, would take the lock again before a waiting thread wakes up.
 //
@@ -22,7 +22,7 @@ namespace h5mirror::store {
 // Thread-safe. Not reentrant. Comes before all other locks of the file.
 class ABSL_LOCKABLE WorkLock : public absl::Mutex {
  public:
-  // As Lock(), behind those that wait in turn already.
+  // As Lock(), after the threads that wait in turn already.
   void LockInTurn() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
     ++wanted_;
     turn_.Lock();
@@ -30,7 +30,8 @@ class ABSL_LOCKABLE WorkLock : public absl::Mutex {
     turn_.Unlock();
     --wanted_;
   }
-  // Whether a thread waits in turn. A thread that has the lock, and could go on, lets it go then.
+  // Whether a thread waits in turn. Then the thread that has the lock should release it, even if it
+  // has more work.
   bool is_wanted() const { return wanted_ > 0; }
 
  private:

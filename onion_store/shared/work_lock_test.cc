@@ -56,7 +56,7 @@ TEST(WorkLockTest, AThreadThatComesAgainAndAgainLetsOthersIn) {
   });
   AwaitWanted(lock);
   held = nullptr;
-  // It may not have the turn yet the first time; a turn that it has is kept for it.
+  // At the first try the thread may not have the turn yet; once it has a turn, it keeps it.
   for (bool done = false; !done;) {
     WorkTurn again(&lock);
     done = is_in;

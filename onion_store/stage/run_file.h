@@ -1,5 +1,5 @@
-// An index of staged bytes that is too large for memory: a sorted, immutable, temporary file. A
-// replay of the stage can make it again, so it is never synced, and has no name once it is open.
+// An index of staged bytes that is too large for memory: a sorted, immutable, temporary file. It is
+// never synced, because a replay of the stage can make it again. It has no name once it is open.
 #ifndef H5MIRROR_ONION_STORE_STAGE_RUN_FILE_H_
 #define H5MIRROR_ONION_STORE_STAGE_RUN_FILE_H_
 
@@ -16,7 +16,7 @@
 
 namespace h5mirror::store {
 
-// Bytes [offset, end) of the file. They lie in the stage from `location` on.
+// Bytes [offset, end) of the file, which are in the stage from `location` on.
 struct StagedEntry {
   uint64_t offset = 0;
   uint64_t end = 0;
@@ -26,7 +26,7 @@ struct StagedEntry {
 // Immutable, thread-safe. Costs 8 bytes of memory per 170 entries.
 class RunFile {
  public:
-  // Takes entries from `next`, sorted and disjoint, until it gives none.
+  // Returns the entries one after the other, sorted and disjoint; nullopt: no more.
   using Source = std::function<absl::StatusOr<std::optional<StagedEntry>>()>;
   static absl::StatusOr<std::shared_ptr<const RunFile>> Write(EnvTree& tree,
                                                               std::string_view directory,

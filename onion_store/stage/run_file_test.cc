@@ -6,7 +6,7 @@
 namespace h5mirror::store {
 namespace {
 
-// More than two blocks of 170.
+// More than two blocks of 170 entries.
 constexpr uint64_t kEntries = 400;
 
 // Entry i holds [100 i, 100 i + 60).

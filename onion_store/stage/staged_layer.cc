@@ -12,7 +12,7 @@ constexpr size_t kSpillEntriesMin = 2048;   // smaller ones are not worth a file
 constexpr size_t kRunsMax = 8;
 constexpr uint64_t kMergeWindowBytes = 1 << 20;
 
-// Appends what is left of `whole` without `cover`.
+// Appends the parts of `whole` outside `cover`.
 void Subtract(std::vector<Extent>* rest, Extent whole, Extent cover) {
   if (whole.offset < cover.offset) {
     rest->push_back({whole.offset, cover.offset - whole.offset});
@@ -90,7 +90,7 @@ absl::Status StagedLayer::Absorb(const StagedLayer& newer) {
   }
   direct_.AddAll(newer.direct_);
   direct_end_max_ = std::max(direct_end_max_, newer.direct_end_max_);
-  if (!newer.runs_.empty()) {  // They must lie over our map.
+  if (!newer.runs_.empty()) {  // Its runs must lie over this layer's map.
     if (!map_.empty()) H5M_RETURN_IF_ERROR(Spill());
     runs_.insert(runs_.end(), newer.runs_.begin(), newer.runs_.end());
     staged_bytes_ += newer.staged_bytes_;
@@ -120,7 +120,7 @@ absl::Status StagedLayer::Spill() {
 }
 
 absl::Status StagedLayer::MergeRuns() {
-  // Resolves window by window over all runs, which map_ being empty makes the newest.
+  // Resolves window by window over all runs. map_ is empty, so the runs are the newest entries.
   Map map;
   map.swap(map_);
   std::vector<Piece> pieces;
@@ -209,7 +209,7 @@ std::vector<Extent> StagedLayer::ResolveDirect(Extent want, std::vector<Piece>* 
   std::vector<Extent> below{want};
   for (const Extent& part : direct_.Intersection(want)) {
     found->push_back({part, Piece::Source::kHead, 0});
-    Extent last = below.back();  // Parts come in order: only the last can hold it.
+    Extent last = below.back();  // Parts come in order: only the last can hold the byte.
     below.pop_back();
     Subtract(&below, last, part);
     if (below.empty()) break;

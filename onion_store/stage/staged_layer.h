@@ -34,11 +34,11 @@ class StagedLayer {
   StagedLayer(MemoryBudget& budget, EnvTree& tree, std::string directory)
       : charge_(budget), budget_(budget), tree_(tree), directory_(std::move(directory)) {}
 
-  // Where extents overlap, the later call wins. Errors: those of writing a file.
+  // If extents overlap, the later call wins. Errors: those of writing a file.
   absl::Status Put(Extent extent, StageLocation location);
   // `extent` was written at its place in the head.
   void AddDirect(Extent extent);
-  // Bytes at or beyond `size_bytes` are gone; they are zeros if the file grows again.
+  // Removes bytes at or beyond `size_bytes`. They are zeros if the file grows again.
   absl::Status Truncate(uint64_t size_bytes);
   // Puts `newer` over this one.
   absl::Status Absorb(const StagedLayer& newer);
@@ -52,7 +52,7 @@ class StagedLayer {
   // The smallest size that the file was truncated to.
   uint64_t truncated_to() const { return truncated_to_; }
   const ExtentSet& direct() const { return direct_; }
-  // One past the last byte that was ever direct. It is still in the head, also where it was cut
+  // One past the last byte that was ever direct. The head still has that byte, even if it was cut
   // off.
   uint64_t direct_end_max() const { return direct_end_max_; }
   bool empty() const {
@@ -61,7 +61,7 @@ class StagedLayer {
   // True: a part of the layer is on the disk.
   bool is_spilled() const { return !runs_.empty(); }
   bool has_staged() const { return !map_.empty() || !runs_.empty(); }
-  // Staged bytes. Bytes that were written twice count once while they are in memory.
+  // The number of staged bytes. Bytes written twice count once as long as the layer is in memory.
   uint64_t staged_bytes() const { return staged_bytes_; }
 
  private:
@@ -80,7 +80,8 @@ class StagedLayer {
   void Erase(Extent extent);
   absl::Status Spill();
   absl::Status MergeRuns();
-  // The steps of Resolve(), from the newest to the oldest. Each appends to `found` what it decides.
+  // The steps of Resolve(), from the newest to the oldest. Each appends the pieces that it decides
+  // to `found`.
   void ResolveMap(Extent want, std::vector<Extent>* rest, std::vector<Piece>* found) const;
   absl::Status ResolveRun(const Run& run, std::vector<Extent>* wanted,
                           std::vector<Piece>* found) const;

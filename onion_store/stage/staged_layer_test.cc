@@ -20,7 +20,7 @@ class StagedLayerTest : public testing::Test {
   std::unique_ptr<StagedLayer> Layer() {
     return std::make_unique<StagedLayer>(budget_, *tree_, "d");
   }
-  // Of the byte at `offset`: its location; 'z' zeros, 'h' the head, 'b' the layer below.
+  // The place of the byte at `offset`: its location; 'z' zeros, 'h' the head, 'b' the layer below.
   static std::string What(const StagedLayer& layer, uint64_t offset) {
     std::vector<Extent> wanted{{offset, 1}};
     std::vector<Piece> found;
@@ -65,7 +65,7 @@ TEST_F(StagedLayerTest, WhatIsCutOffReadsAsZerosAndNotAsTheLayerBelow) {
   auto layer = Layer();
   ASSERT_TRUE(layer->Put({100, 50}, 1000).ok());
   ASSERT_TRUE(layer->Truncate(120).ok());
-  ASSERT_TRUE(layer->Truncate(500).ok());  // The smallest counts.
+  ASSERT_TRUE(layer->Truncate(500).ok());  // The smallest size counts.
   ASSERT_TRUE(layer->Put({300, 10}, 7000).ok());
   EXPECT_EQ(layer->truncated_to(), 120u);
   EXPECT_EQ(What(*layer, 119), "1019");
@@ -112,7 +112,7 @@ class SpilledLayerTest : public StagedLayerTest {
  protected:
   SpilledLayerTest() : StagedLayerTest(1) {}
 
-  // Writes at random into `layer` and `model`, which has the place of each byte; 0: the layer
+  // Writes at random into `layer` and `model`. The model has the place of each byte; 0: the layer
   // below.
   void WriteRandomly(StagedLayer& layer, int count, std::map<uint64_t, uint64_t>& model) {
     for (int i = 0; i < count; ++i) {

@@ -1,6 +1,6 @@
-// One call fails while durable cuts, or a change from outside, get into the head; what is opened
-// then does that again, and a power loss must not find what only the first attempt had written:
-// what a failed sync should have covered no later one covers.
+// One call fails while durable cuts, or a change from outside, get into the head. The next open
+// repeats the work. A power loss then must not find bytes that only the first attempt had written:
+// if a failed sync should have covered bytes, no later sync covers them.
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,9 +25,9 @@ absl::StatusOr<std::unique_ptr<Store>> OpenByHand(Env& env) {
   return Store::Open(env, options);
 }
 
-using Versions = std::map<VersionNumber, std::string>;  // what each must hold
+using Versions = std::map<VersionNumber, std::string>;  // the bytes of each version
 
-// Opens x.h5 and applies what waits. Errors are for the caller to look at: one was planted.
+// Opens x.h5 and applies waiting cuts. The caller judges the error, because a fault was planted.
 absl::Status OpenAndApply(Env& env) {
   const auto store = OpenByHand(env);
   if (!store.ok()) return store.status();
@@ -36,7 +36,7 @@ absl::Status OpenAndApply(Env& env) {
   return file.ok() ? (*file)->WaitApplied(absl::ZeroDuration()) : file.status();
 }
 
-// What does not hold on the disk that a power loss leaves: "", where all does.
+// The broken promises on the disk that a power loss leaves; "": none.
 std::string Differences(const FaultEnv& env, Unsynced unsynced, const Versions& wanted) {
   CrashPoint point;
   point.change_count = env.change_count();
@@ -65,7 +65,7 @@ struct Prepared {
   Versions wanted;
 };
 
-// Each of the calls of opening and applying what is there fails once.
+// Each call of the open and the apply fails once.
 void EachCallFails(const Prepared& prepared) {
   uint64_t call_count = 1;
   for (uint64_t call = 0; call < call_count; ++call) {
@@ -90,7 +90,7 @@ void EachCallFails(const Prepared& prepared) {
   EXPECT_GT(call_count, 40u);
 }
 
-// A version of twelve pages that is applied, and one or two that are only durable.
+// An applied version of twelve pages, and one or two versions that are only durable.
 Prepared ToApply(const std::function<absl::Status(Writer&)>& second,
                  const std::function<absl::Status(Writer&)>& third = nullptr) {
   Prepared prepared;
@@ -149,7 +149,7 @@ TEST(FailedCallTest, OfTwoTruncationsIsMadeGood) {
   EachCallFails(ToApply(ShortenAndGrow, Shorten));
 }
 
-// A file that somebody else wrote while no store had it open.
+// A file that another program wrote while no store had it open.
 Prepared Changed(const std::function<void(EnvFile& head)>& change, const std::string& content) {
   Prepared prepared = ToApply(Overwrite);
   EXPECT_TRUE(OpenAndApply(*prepared.env).ok());

@@ -16,9 +16,9 @@ constexpr std::string_view kSuffix = ".h5m";
 
 enum class Level { kTop, kBelow };
 
-// The entries of a directory in which files may lie, or which belong to files.
+// The entries of a directory that may hold files, or belong to files.
 struct Listing {
-  absl::flat_hash_set<std::string> histories;  // names that have one
+  absl::flat_hash_set<std::string> histories;  // names that have a history
   std::vector<std::string> names;  // directories with a '/', so that the order is that of paths
 };
 
@@ -72,10 +72,10 @@ struct Walk {
 
   // `path` ends with a '/'.
   absl::Status VisitBelow(std::string path) {
-    // All below is at or before `after_name` if that sorts behind every "name/...".
+    // All names below are at or before `after_name` if that sorts after every "name/...".
     const bool is_before = path < after_name && !after_name.starts_with(path);
     path.pop_back();
-    // As deep as any name goes that a file can have: not only those that it can be given.
+    // As deep as any possible name of a file, not only names that may be given.
     if (is_before || path.size() >= kNameBytesMax) return absl::OkStatus();
     return Visit(path, Level::kBelow);
   }

@@ -14,7 +14,7 @@ namespace h5mirror::store {
 
 struct FileList {
   std::vector<FileSummary> files;
-  // Directories that this process may not read, as lost+found: nothing below them is in `files`.
+  // Directories that this process may not read, such as lost+found: `files` has nothing below them.
   std::vector<std::string> unreadable;
 };
 

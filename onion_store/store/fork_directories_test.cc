@@ -1,4 +1,4 @@
-// The directories above a fork's name: a fork that fails leaves none that it made, and takes none
+// The directories above a fork's name: a failed fork leaves none that it made, and removes none
 // from another file's creation.
 #include <algorithm>
 #include <atomic>
@@ -34,7 +34,7 @@ class ForkDirectoriesTest : public testing::Test {
     ASSERT_TRUE(writer.End().ok());
     ASSERT_TRUE((*file)->WaitApplied(absl::Seconds(60)).ok());
   }
-  // A fork whose caller goes, after `meanwhile`, when all its directories are there.
+  // A fork whose caller goes away, after `meanwhile`, when all its directories exist.
   absl::Status ForkAndGo(
       const std::string& name, const std::function<void()>& meanwhile = [] {}) {
     ForkRequest fork;

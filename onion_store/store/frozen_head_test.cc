@@ -24,7 +24,8 @@ class FrozenHeadTest : public testing::Test {
   void Thaw() {
     if (!thawed_.HasBeenNotified()) thawed_.Notify();
   }
-  // With a version, and a cut after it: so the next cut becomes durable without a look at the head.
+  // Makes a file with a version and a later cut: so the next cut becomes durable without a read of
+  // the head.
   std::unique_ptr<Writer> NewWriter(const std::string& name) {
     auto writer =
         std::make_unique<Writer>(*store_->OpenOrCreateFile(name, 0), SessionStart::kContinue);

@@ -1,4 +1,4 @@
-// Looks at many files: true at any moment, and cheap where nothing has changed.
+// Looks at many files: true at any moment, and cheap if nothing has changed.
 #include <filesystem>
 #include <fstream>
 
@@ -51,7 +51,7 @@ class GlanceTest : public testing::Test {
     Look(name);
     return IoCounts::OfThisThread().bytes;
   }
-  // Until the store's threads hold the file no more.
+  // Waits until the store's threads no longer hold the file.
   void AwaitClosed(const std::string& name) {
     for (int i = 0; i < 400 && CostOf(name) > 0; ++i) absl::SleepFor(absl::Milliseconds(10));
     EXPECT_EQ(CostOf(name), 0u);

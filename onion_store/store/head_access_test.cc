@@ -1,4 +1,4 @@
-// What a head on the disk lets others do, over all that a store does with it.
+// The rights of other users to a head on the disk, through all that a store does with it.
 #include "onion_store/shared/head_access.h"
 
 #include <memory>

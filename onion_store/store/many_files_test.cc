@@ -54,7 +54,7 @@ TEST_F(ManyFilesTest, AllAreWrittenAndReadAndFewIndexesAreOpen) {
     EXPECT_EQ(writers[i]->file().Info()->version_count, 4);
     EXPECT_TRUE(writers[i]->End().ok());
   }
-  // What is left is that of open indexes, once the last apply has given back its own.
+  // Once the last apply has released its memory, only the memory of open indexes is left.
   const uint64_t allowed = OpenIndexes::MaxFor(kMemory) * OpenIndexes::kIndexBytes;
   const absl::Time deadline = absl::Now() + absl::Seconds(60);
   while (store_->memory_used_bytes() > allowed && absl::Now() < deadline) {
@@ -64,7 +64,7 @@ TEST_F(ManyFilesTest, AllAreWrittenAndReadAndFewIndexesAreOpen) {
   EXPECT_GT(store_->memory_used_bytes(), 0u);
 }
 
-// A reader of a file that died, or that was moved, must leave the index of the next one alone.
+// A reader of a file that died or was moved must not touch the index of the next file of that name.
 TEST_F(ManyFilesTest, AReaderOfAMovedFileDoesNotOpenTheIndexThatHasItsNameNow) {
   const auto make = [this](const std::string& name, char byte) {
     Writer writer(*store_->OpenOrCreateFile(name, 512), SessionStart::kContinue);
@@ -77,7 +77,7 @@ TEST_F(ManyFilesTest, AReaderOfAMovedFileDoesNotOpenTheIndexThatHasItsNameNow) {
   auto reader = *(*store_->OpenFile("x.h5"))->OpenVersion(1);
   ASSERT_TRUE(store_->Move("x.h5", "y.h5").ok());
   make("x.h5", 'b');
-  for (int i = 0; i < kFiles; ++i) make(NameOf(i), 'c');  // Closes what can be closed.
+  for (int i = 0; i < kFiles; ++i) make(NameOf(i), 'c');  // Closes all indexes that can be closed.
   std::string bytes(3000, '\0');
   const absl::Status read = reader->Read(0, absl::MakeSpan(bytes));
   EXPECT_TRUE(absl::IsUnavailable(read)) << read;

@@ -1,4 +1,4 @@
-// Which names files and versions may have.
+// The allowed names of files and versions.
 #include <algorithm>
 #include <string>
 
@@ -13,7 +13,7 @@ namespace h5mirror::store {
 namespace {
 
 constexpr size_t kTagBytesMax = 100;
-constexpr size_t kComponentBytesMax = 247;  // 255 less ".h5m" and what a temporary name needs
+constexpr size_t kComponentBytesMax = 247;  // 255 less ".h5m" and the rest of a temporary name
 
 absl::Status Refuse(std::string_view name, std::string_view why) {
   constexpr size_t kShownMax = 256;  // messages are bounded, and the reason comes last

@@ -1,4 +1,4 @@
-// Whose a file is, over all that happens to it.
+// The owner of a file, through all that happens to it.
 #include "base/testing/fault_env.h"
 #include "gmock/gmock.h"
 #include "onion_store/testing/test_store.h"
@@ -24,7 +24,7 @@ class OwnerTest : public testing::Test {
       told_.push_back(name);
     });
   }
-  // A version by a session of `owner`.
+  // Makes a version by a session of `owner`.
   void Write(const std::string& name, const std::string& owner,
              SessionStart start = SessionStart::kContinue) {
     Writer writer(*store_->OpenOrCreateFile(name, 512), start, "", By(owner));
@@ -159,7 +159,7 @@ TEST_F(OwnerTest, SeveralOwnersAreNone) {
   EXPECT_EQ(OwnerOf("a.h5"), Owned("unix:carol"));
 }
 
-// A file that is there has its owner, and one that never came to be leaves none to the next.
+// A file that exists has its owner, and a file that never came to be leaves no owner to the next.
 TEST_F(OwnerTest, ACrashNeverPartsAFileFromItsOwner) {
   const size_t start = env_.change_count();
   Write("a.h5", "unix:anna");

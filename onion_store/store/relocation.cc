@@ -56,7 +56,7 @@ absl::Status RenameOnce(EnvTree& tree, const Renaming& renaming) {
   if (absl::IsNotFound(from.status())) return absl::OkStatus();  // Done before, or never there.
   H5M_RETURN_IF_ERROR(from.status());
   const auto to = tree.Stat(renaming.to);
-  // Of two directories the one that gains a name may be safe before the one that loses it.
+  // Of two directories, the one that gains a name may be safe before the one that loses it.
   if (to.ok() && to->inode == from->inode) return tree.Remove(renaming.from);
   if (to.ok()) {
     return absl::AlreadyExistsError(
@@ -111,14 +111,14 @@ absl::Status FinishRelocation(EnvTree& tree, const Relocation& relocation) {
   }
   for (const std::string& directory : lost) {
     if (gained.count(directory) != 0) continue;
-    // It may be gone before the journal is: of two directories either may be safe first.
+    // The directory may be gone before the journal is: either of two directories may be safe first.
     absl::Status synced = tree.SyncDirectory(directory);
     if (!synced.ok() && !absl::IsNotFound(synced)) return synced;
   }
   const absl::Status removed = tree.Remove(JournalName(relocation.id));
   if (!removed.ok() && !absl::IsNotFound(removed)) return removed;
-  // A power loss must not bring the journal back once its names are others': of a file that was
-  // purged, or of a new one.
+  // A power loss must not bring the journal back once other files have its names: after a purge, or
+  // after a new file of that name.
   return tree.SyncDirectory(kDirectory);
 }
 

@@ -20,7 +20,7 @@ using Json = nlohmann::json;
 constexpr char kDirectory[] = ".h5mirror/removed";
 constexpr std::string_view kGone = "gone-";
 constexpr int kFormat = 1;
-constexpr int kDepthMax = 8;  // of what the store itself puts there
+constexpr int kDepthMax = 8;  // of the directories that the store itself puts there
 
 std::string Place(std::string_view id) { return StrCat(kDirectory, "/", id); }
 std::string InfoName(std::string_view id) { return StrCat(Place(id), "/info"); }
@@ -64,7 +64,7 @@ uint64_t SizeOf(const Json& json, const char* key) {
   return static_cast<uint64_t>(std::max<int64_t>(NumberOf(json, key), 0));
 }
 
-// Files and directories; the tree's own rule keeps symlinks from leading anywhere.
+// Erases files and directories. The tree follows no symlinks, so they lead nowhere.
 absl::Status EraseBelow(EnvTree& tree, const std::string& name, int depth) {
   auto entries = tree.List(name);
   if (absl::IsNotFound(entries.status())) return absl::OkStatus();
@@ -171,7 +171,7 @@ absl::Status DropRemovedInfo(EnvTree& tree, std::string_view id) {
 absl::StatusOr<std::string> SetGone(EnvTree& tree, std::string_view id) {
   const std::string gone = Place(StrCat(kGone, id));
   H5M_RETURN_IF_ERROR(tree.Rename(Place(id), gone));
-  // A power loss must not bring the name back above a part of what was below it.
+  // A power loss must not bring the name back with only a part of its content.
   H5M_RETURN_IF_ERROR(tree.SyncDirectory(kDirectory));
   return gone;
 }

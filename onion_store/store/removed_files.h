@@ -37,9 +37,9 @@ absl::Status DropRemovedInfo(EnvTree& tree, std::string_view id);
 
 // Begins to delete the removed file, for good: renames it to a place that it returns.
 absl::StatusOr<std::string> SetGone(EnvTree& tree, std::string_view id);
-// Deletes what is at such a place.
+// Deletes the file at such a place.
 absl::Status EraseGone(EnvTree& tree, const std::string& place);
-// The places with something left.
+// The places that still have files.
 absl::StatusOr<std::vector<std::string>> ListGone(EnvTree& tree);
 // The history of a removed file at such a place.
 std::string HistoryIn(std::string_view place);

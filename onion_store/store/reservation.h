@@ -1,4 +1,4 @@
-// Keeps names from others while a call moves, removes or deletes what they name.
+// Keeps names from other calls while a call moves, removes or deletes the files of these names.
 #ifndef H5MIRROR_ONION_STORE_STORE_RESERVATION_H_
 #define H5MIRROR_ONION_STORE_STORE_RESERVATION_H_
 
@@ -15,7 +15,7 @@ namespace h5mirror::store {
 
 class StoreImpl::Reservation {
  public:
-  // Waits until nobody loads or moves any of the files. kUnavailable: the store is closed.
+  // Waits until no other call loads or moves any of the files. kUnavailable: the store is closed.
   static absl::StatusOr<std::unique_ptr<Reservation>> Take(StoreImpl& store,
                                                            std::vector<std::string> names) {
     absl::MutexLock lock(&store.mutex_);

@@ -1,4 +1,4 @@
-// What a long history and a huge file cost, counted: bytes, calls and memory, not time.
+// The cost of a long history and of a huge file, counted in bytes, calls and memory, not in time.
 #include <algorithm>
 #include <filesystem>
 #include <random>
@@ -48,7 +48,7 @@ class LongHistoryTest : public testing::Test {
     ASSERT_TRUE(file_->WaitApplied(absl::Seconds(60)).ok());
     newest_ = cut->version;
   }
-  // Until there are `versions`. Returns what one of them cost, applied and all.
+  // Commits until there are `versions`. Returns the cost of one of them, its apply included.
   Cost CommitUntil(VersionNumber versions) {
     env_.counts().Clear();
     const VersionNumber before = newest_;
@@ -61,7 +61,7 @@ class LongHistoryTest : public testing::Test {
     const uint64_t count = static_cast<uint64_t>(newest_ - before);
     return {env_.counts().bytes / count, static_cast<int>(env_.counts().syncs / count)};
   }
-  // Of an open of `version` and the read of a page.
+  // The bytes for an open of `version` and the read of a page.
   uint64_t BytesToOpen(VersionNumber version) {
     env_.counts().Clear();
     auto reader = file_->OpenVersion(version);
@@ -87,7 +87,7 @@ TEST_F(LongHistoryTest, ACommitAndAnOpenCostAtVersion2000WhatTheyCostAtTheBeginn
   CommitUntil(1900);
   const Cost last = CommitUntil(2000);
   EXPECT_EQ(last.syncs, first.syncs);
-  // In a small index several rows share a page; that each has its own is as far as it goes.
+  // In a small index several rows share a page. At worst each row has a page of its own.
   EXPECT_LT(last.bytes, first.bytes * 3 / 2);
   for (VersionNumber version : {2, 1000, 1999, 2000}) {
     EXPECT_LT(BytesToOpen(version), open_bytes + (64 << 10)) << version;
@@ -115,11 +115,11 @@ TEST_F(LongHistoryTest, APruneTakesBoundedMemoryAndOneCopyOfWhatIsKept) {
     memory_most = std::max(memory_most, store_->memory_used_bytes());
   }
   EXPECT_LT(memory_most, memory_before + (16 << 20));
-  // The log of the index, and the records of what is kept.
+  // The log of the index, and the records of retained versions.
   EXPECT_LT(disk_most, disk_before + (8 << 20));
   // Half of what this history took, 7,527,657 bytes, when the index and its log had pages of 4 KiB.
   EXPECT_LT(disk_.used_bytes(), 7'527'657 / 2);
-  // Of the records so many are still wanted that they stay.
+  // So many of the records are still needed that their segments stay.
   EXPECT_LT(disk_.used_bytes(), disk_before * 4 / 5);
 }
 

@@ -28,8 +28,8 @@ class StoreImpl final : public Store, public StoreHealth {
 
   // Recovers the files that a crash left unclean, in the background.
   void RecoverUnclean();
-  // Deletes what is left of removed files that a call has begun to delete. Those with objects in an
-  // archive only with kMay.
+  // Deletes the rest of removed files that a call has begun to delete. If a file has objects in an
+  // archive, only with kMay.
   enum class ArchiveCalls : uint8_t { kNone, kMay };
   absl::Status EraseAllGone(ArchiveCalls calls);
 
@@ -79,7 +79,7 @@ class StoreImpl final : public Store, public StoreHealth {
   void ResumeHistory(std::string_view name) override { context_->history_stops.Resume(name); }
 
  private:
-  // One for each name. Its file is loaded by one thread at a time; other names load meanwhile.
+  // One for each name. One thread at a time loads its file; other names load meanwhile.
   struct Slot {
     bool loading = false;
     std::weak_ptr<FileImpl> file;
@@ -89,16 +89,17 @@ class StoreImpl final : public Store, public StoreHealth {
   absl::StatusOr<std::shared_ptr<FileImpl>> Find(std::string_view name,
                                                  FileImpl::IfMissing if_missing,
                                                  uint32_t page_size_bytes);
-  // Find(), which leaves what is known of the closed file.
+  // As Find(), but keeps what is known of the closed file.
   absl::StatusOr<std::shared_ptr<FileImpl>> FindToLook(std::string_view name,
                                                        FileImpl::IfMissing if_missing,
                                                        uint32_t page_size_bytes);
-  // nullptr: it is closed, or no file to look at.
+  // nullptr: the file is closed, or there is no such file.
   std::shared_ptr<FileImpl> FindOpen(std::string_view name);
-  // Now and then forgets the names whose files have no holder.
+  // Sometimes forgets the names whose files have no holder.
   void Sweep() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RecoverMarked(const std::string& mark);
-  // Removes what a first session or a fork has left that a crash cut short: `name` has no version.
+  // Removes the files that a first session or a fork left when a crash cut it short: `name` has no
+  // version.
   void ClearAway(const std::string& name);
   // The files named in `directory`. Marks of files that are gone are removed.
   absl::StatusOr<std::vector<std::string>> MarkedFiles(std::string_view directory);
@@ -108,12 +109,13 @@ class StoreImpl final : public Store, public StoreHealth {
   void TellOfUnreadable(const std::string& directory);
 
   // ---- store_fork.cc ----
-  // What an earlier call of this request made. kAlreadyExists: `taken` is not of that.
+  // The version that an earlier call of this request made. kAlreadyExists: another request made
+  // `taken`.
   static absl::StatusOr<VersionInfo> FindFork(FileImpl& taken, const ForkRequest& request);
 
   // ---- store_purge.cc ----
-  // Deletes `place`, "removed/gone-ID". Where objects of it are left, what names them is left too.
-  // After a call of the archive that failed, `calls` is kNone.
+  // Deletes `place`, "removed/gone-ID". If objects of it are left, the rows that name them are left
+  // too. After a failed call of the archive, `calls` is kNone.
   absl::Status EraseOneGone(const std::string& place, ArchiveCalls& calls);
   absl::Status PurgeRemovedFile(std::string_view removal_id, ArchiveCalls& calls);
 
@@ -122,21 +124,21 @@ class StoreImpl final : public Store, public StoreHealth {
   class Reservation;
   // Ends the life of the object of a reserved name, once everything is durable and applied.
   enum class Damaged : uint8_t { kRefuse, kAccept };
-  // Returns the number of its tags; 0 of a damaged file.
+  // Returns the number of its tags; 0 for a damaged file.
   absl::StatusOr<uint64_t> Vacate(const std::string& name, Damaged damaged, std::string_view why);
   void ForgetOwners(absl::Span<const std::string> names);
   void TellOfOwners(absl::Span<const std::string> names);
   absl::Status DropNothing(const std::string& name);
-  // kAlreadyExists. Also makes the directories above it, whose `use` must live until the name is
-  // there.
+  // kAlreadyExists: the name is taken. Also makes the directories above it; their `use` must live
+  // until the name exists.
   absl::Status PrepareTarget(const std::string& name, NameDirectories::Use& use);
   // A relocation that has begun is finished here, at the next call of this kind, or at the next
   // start.
   absl::Status Relocate(Relocation relocation);
   // kUnavailable: a move that concerns one of `names` could not be finished.
   absl::Status FinishPending(absl::Span<const std::string> names);
-  // A rename changes the head's ctime. Notes that; else the next open takes it for a change from
-  // outside and reads all of the head.
+  // A rename changes the head's ctime. Notes the new one; else the next open would suspect a change
+  // from outside, and read all of the head.
   void NoteMovedHead(const std::string& name);
 
   const std::shared_ptr<StoreContext> context_;
@@ -145,7 +147,7 @@ class StoreImpl final : public Store, public StoreHealth {
   absl::flat_hash_map<std::string, Slot> slots_ ABSL_GUARDED_BY(mutex_);
   size_t sweep_at_ ABSL_GUARDED_BY(mutex_) = 64;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
-  // Directories that have been told of.
+  // The most directories that notices have named.
   static constexpr size_t kUnreadableMax = 1000;
   absl::flat_hash_set<std::string> unreadable_ ABSL_GUARDED_BY(mutex_);
   // Moves that failed between their renames. Their names cannot be used until they are finished.

@@ -1,4 +1,5 @@
-// Moving, removing and undeleting: docs/design/033-moving-and-removing.md has the order of it.
+// Moving, removing and undeleting: docs/design/033-moving-and-removing.md has the order of the
+// steps.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -54,7 +55,7 @@ absl::StatusOr<uint64_t> StoreImpl::Vacate(const std::string& name, Damaged dama
   return tags;
 }
 
-// A session that came and went without a cut may still hold the object of a name that no file has.
+// A session without a cut may have ended, and still hold the object of a name that no file has.
 absl::Status StoreImpl::DropNothing(const std::string& name) {
   std::shared_ptr<FileImpl> file;
   {
@@ -82,7 +83,7 @@ absl::Status StoreImpl::PrepareTarget(const std::string& name, NameDirectories::
     if (!absl::IsNotFound(there.status())) return there.status();
   }
   H5M_RETURN_IF_ERROR(DropNothing(name));
-  // A move that has begun may be finished long after, and needs them then.
+  // A move that has begun may be finished much later, and needs the directories then.
   use.Keep();
   H5M_RETURN_IF_ERROR(use.Make(DirectoryMode(context_->options)));
   for (size_t slash = name.find('/'); slash != std::string::npos;
@@ -144,10 +145,10 @@ void StoreImpl::NoteMovedHead(const std::string& name) {
   renamed.ctime_ns = now->ctime_ns;
   if (row->head.inode == 0 || renamed != *now) return;
   row->head = renamed;
-  (*index)->WriteFileRow(*row).IgnoreError();  // It costs time at the next open, nothing else.
+  (*index)->WriteFileRow(*row).IgnoreError();  // An error only costs time at the next open.
 }
 
-// Both also where the call has failed: the names may be moved later, or be moved already.
+// Forgets both, even if the call has failed: the names may be moved later, or be moved already.
 void StoreImpl::ForgetOwners(absl::Span<const std::string> names) {
   for (const std::string& name : names) {
     context_->owners.Forget(name);
@@ -185,7 +186,7 @@ absl::Status StoreImpl::Move(std::string_view name, std::string_view new_name) {
   if (from == to) return absl::AlreadyExistsError(StrCat(name, " has that name already"));
   const std::vector<std::string> names{from, to};
   H5M_RETURN_IF_ERROR(FinishPending(names));
-  const absl::Cleanup tell = [&] { TellOfOwners(names); };  // once they are not reserved any more
+  const absl::Cleanup tell = [&] { TellOfOwners(names); };  // once they are no longer reserved
   H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, names));
   H5M_RETURN_IF_ERROR(Vacate(from, Damaged::kRefuse, StrCat(from, " was moved to ", to)).status());
   NameDirectories::Use use(context_->name_directories, to);
@@ -244,7 +245,7 @@ absl::StatusOr<std::string> StoreImpl::Undelete(std::string_view removal_id,
   H5M_RETURN_IF_ERROR(FinishPending(names));
   const absl::Cleanup tell = [&] { TellOfOwners({&to, 1}); };
   H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, names));
-  H5M_RETURN_IF_ERROR(GetRemoved(tree, removal_id).status());  // Another call may have been first.
+  H5M_RETURN_IF_ERROR(GetRemoved(tree, removal_id).status());  // Another call may have come first.
   if (removed.expires <= context_->env.Now()) {
     return absl::NotFoundError(
         StrCat(removed.name, " was removed, and its retention ended at ",

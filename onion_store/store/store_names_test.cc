@@ -1,4 +1,4 @@
-// Files that are moved, removed and brought back, also by a crash in the middle of it.
+// Files that are moved, removed and brought back, also with a crash in the middle.
 #include <filesystem>
 
 #include "base/testing/fault_env.h"
@@ -27,7 +27,7 @@ void WriteTwo(Store& store, const std::string& name) {
   ASSERT_TRUE(writer.End().ok());
 }
 
-// "one, two two" where the file is whole.
+// "one, two two" if the file is whole.
 std::string Content(Store& store, const std::string& name) {
   auto file = store.OpenFile(name);
   if (!file.ok()) return std::string(file.status().message());
@@ -134,7 +134,7 @@ TEST_F(StoreNamesTest, ADirectoryThatMayNotBeReadHidesNoOtherFile) {
   WriteTwo(*store_, "d/e/f.h5");
   env_.FailOpensOf("d/e", absl::PermissionDeniedError("opendir: Permission denied"));
   for (int i = 0; i < 3; ++i) EXPECT_THAT(Names(), Not(Contains("d/e/f.h5")));
-  // The background may tell that it cannot apply there.
+  // The background may report that it cannot apply there.
   std::vector<std::string> told;
   for (const StoreNotice& notice : StoreHealth::Of(*store_)->TakeNotices()) {
     if (notice.kind == StoreNotice::Kind::kUnreadable) told.push_back(notice.file);
@@ -268,7 +268,7 @@ TEST_F(StoreNamesTest, ACrashInTheMiddleOfAPurgeLeavesNoPart) {
 // Every moment of a move, as a power loss and as a crash of the process leave it.
 TEST_F(StoreNamesTest, ACrashInTheMiddleLeavesTheOldNameOrTheNewOne) {
   WriteTwo(*store_, "d/a.h5");
-  Reopen();  // Nothing of the above is under way any more.
+  Reopen();  // No work of the above is under way any more.
   const size_t before = env_.change_count();
   ASSERT_TRUE(store_->Move("d/a.h5", "e/b.h5").ok());
   const size_t after = env_.change_count();
@@ -318,7 +318,7 @@ TEST_F(StoreNamesTest, ACallThatFailsLeavesTheFileWholeUnderOneOfItsNames) {
     EXPECT_TRUE(moved.ok() || std::string(moved.message()).find("EIO") != std::string::npos ||
                 std::string(moved.message()).find("a.h5") != std::string::npos)
         << "call " << call << ": " << moved;
-    // The next call of anybody finishes it, or finds it where it was.
+    // The next call finishes the move, or finds the file at its old name.
     const bool at_b = Content(*store, "b.h5") == kWhole;
     EXPECT_TRUE(at_b || Content(*store, "a.h5") == kWhole) << "call " << call << ": " << moved;
     EXPECT_TRUE(at_b || !moved.ok());
@@ -327,7 +327,7 @@ TEST_F(StoreNamesTest, ACallThatFailsLeavesTheFileWholeUnderOneOfItsNames) {
   }
 }
 
-// The head is not read for being renamed.
+// A rename must not read the head.
 TEST(StoreNamesOnDiskTest, AMoveReadsNothingOfTheHead) {
   std::string pattern = testing::TempDir() + "/store_names_test.XXXXXX";
   const std::filesystem::path root = mkdtemp(pattern.data());

@@ -77,7 +77,7 @@ absl::Status DeleteObjects(ObjectStore& archive, const ArchivedHistory& archived
 absl::Status StoreImpl::EraseOneGone(const std::string& place, ArchiveCalls& calls) {
   auto objects = ObjectsOf(*context_, HistoryIn(place));
   if (absl::IsFailedPrecondition(objects.status())) return absl::OkStatus();  // A newer program's.
-  // At a start one index that cannot be read keeps nobody out: the next purge tells of it.
+  // At a start an unreadable index must not stop the store: the next purge reports it.
   if (!objects.ok() && calls == ArchiveCalls::kNone) return absl::OkStatus();
   H5M_RETURN_IF_ERROR(objects.status());
   ObjectStore* const archive = context_->objects.store();
@@ -85,7 +85,7 @@ absl::Status StoreImpl::EraseOneGone(const std::string& place, ArchiveCalls& cal
     // The rows that name the objects stay until these are deleted.
     if (archive == nullptr || calls == ArchiveCalls::kNone) return absl::OkStatus();
     if (!DeleteObjects(*archive, *objects).ok()) {
-      calls = ArchiveCalls::kNone;  // One that does not answer is not asked for each file.
+      calls = ArchiveCalls::kNone;  // No answer: do not ask again for each file.
       return absl::OkStatus();
     }
   }
@@ -134,7 +134,7 @@ absl::Status StoreImpl::PurgeRemovedFile(std::string_view removal_id, ArchiveCal
     H5M_ASSIGN_OR_RETURN(gone, SetGone(tree, removal_id));
   }
   H5M_ASSIGN_OR_RETURN(const auto reservation, Reservation::Take(*this, {gone}));
-  // Where objects are left, the next PurgeRemoved() goes on.
+  // If objects are left, the next PurgeRemoved() continues.
   return EraseOneGone(gone, calls);
 }
 

@@ -70,7 +70,7 @@ TEST(StoreCloseTest, LosesNoCutThatOnlyTheBackgroundHolds) {
       newest = writer.Cut(BarrierKind::kCommit).value_or(0);
       ASSERT_TRUE(writer.End().ok());
     }
-    // No time to wait: what the background does not reach, Close() does.
+    // No time to wait: Close() does the work that the background does not reach.
     ASSERT_TRUE(store->Close(absl::ZeroDuration()).ok());
     store = OpenStore(env, "/");
     const auto file = *store->OpenFile("x.h5");
@@ -129,7 +129,7 @@ TEST_F(StoreTest, WaitAppliedWaitsForALostWritersCutAndForCommitsThatNobodyAwait
   ASSERT_TRUE(next.End().ok());
 }
 
-// A writer's stream may be another one than that of its last cut, as after a fork.
+// A writer's session may differ from the session of the last cut, as after a fork.
 TEST_F(StoreTest, ALostWriterLeavesTheLastCutAlsoWhereItIsOfItsSessionBefore) {
   auto file = Create("x.h5");
   for (const BarrierKind kind : {BarrierKind::kSync, BarrierKind::kCommit}) {
@@ -460,7 +460,8 @@ TEST(CheckNameTest, RefusesWhatLeavesTheRootOrIsOurs) {
   EXPECT_TRUE(CheckName(std::string(247, 'a')).ok());
 }
 
-// A full disk: an error to the session, the history intact, and all well when there is space again.
+// A full disk: an error to the session, an intact history, and normal work once there is space
+// again.
 TEST(FullDiskTest, AFirstStartThatFailsAnywhereCanBeRepeated) {
   for (uint64_t call = 0;; ++call) {
     FaultEnv env;

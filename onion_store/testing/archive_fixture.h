@@ -53,7 +53,7 @@ class ArchiveFixture : public testing::Test {
     EXPECT_TRUE(job.ok()) << job.status();
     return job.ok() ? *std::move(job) : nullptr;
   }
-  // Steps until the end or an error.
+  // Steps until the job ends or fails.
   static absl::StatusOr<ArchiveProgress> Finish(ArchiveJob& job) {
     while (true) {
       auto progress = job.Step();

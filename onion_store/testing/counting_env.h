@@ -20,7 +20,7 @@ struct IoCounts {
   std::atomic<int> syncs{0};               // of files and directories
   std::atomic<uint64_t> started_bytes{0};  // by StartReading()
   void Clear() { bytes = 0, syncs = 0, started_bytes = 0; }
-  // The counts of the calling thread alone: the store's own threads work beside it.
+  // The counts of only the calling thread: the store's own threads work beside it.
   static IoCounts& OfThisThread() {
     thread_local IoCounts counts;
     return counts;

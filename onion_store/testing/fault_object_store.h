@@ -33,17 +33,17 @@ class FaultObjectStore final : public ObjectStore {
     fail_count_ = count;
     failure_ = std::move(status);
   }
-  // Called with the bytes of each object that is put, which it may change. Null: it is not.
+  // Called with the bytes of each object that is put; may change them. Null: not called.
   void SetOnPut(std::function<void(std::string* bytes)> on_put) {
     const absl::MutexLock lock(&mutex_);
     on_put_ = std::move(on_put);
   }
-  // Called at the beginning of each call, with no lock held: "get files/...". Null: it is not.
+  // Called at the beginning of each call, with no lock held: "get files/...". Null: not called.
   void SetOnCall(std::function<void(const std::string& call)> on_call) {
     const absl::MutexLock lock(&mutex_);
     on_call_ = std::move(on_call);
   }
-  // Changes an object that is there.
+  // Changes an existing object.
   void Change(const std::string& name, const std::function<void(std::string* bytes)>& change) {
     const absl::MutexLock lock(&mutex_);
     change(&objects_.at(name));

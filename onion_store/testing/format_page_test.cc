@@ -1,5 +1,5 @@
-// The worked examples of docs/reference/format.md: each is made, or read, by the code that it is
-// of.
+// The worked examples of docs/reference/format.md: the code that each describes makes it, or reads
+// it.
 #include <fstream>
 #include <sstream>
 
@@ -23,7 +23,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// What the hex dumps of the section `title` hold. A line is four spaces, an offset, two spaces,
+// The bytes of the hex dumps in the section `title`. A line is four spaces, an offset, two spaces,
 // bytes in hex; "..." ends them.
 std::string Dumped(const std::string& title) {
   std::ifstream page(H5M_FORMAT_MD);
@@ -75,7 +75,7 @@ TEST_F(FormatPageTest, PagesRecords) {
   EXPECT_EQ(crc, 0x6f32a61fu);
   ASSERT_TRUE(pages.Append(1, 0, 3, 1, page, {&crc, 1}).ok());
   ASSERT_TRUE(pages.Sync().ok());
-  const std::string dumped = Dumped("Pages records");  // Of the page, its beginning.
+  const std::string dumped = Dumped("Pages records");  // It has only the beginning of the page.
   const std::string made = ContentOf(*tree_, "d/pages-000001");
   EXPECT_EQ(made.substr(0, dumped.size()), dumped);
   EXPECT_EQ(made.size(), 0x244u);
@@ -117,7 +117,7 @@ TEST_F(FormatPageTest, Tokens) {
   EXPECT_EQ(ContentOf(*tree_, ".h5mirror/tokens"), Dumped("Tokens"));
 }
 
-// Read, since the inode and times of a head that is written cannot be chosen.
+// Only read: the inode and times of a written head cannot be chosen.
 TEST_F(FormatPageTest, EditJournal) {
   ASSERT_TRUE(tree_->MakeDirectory("x.h5.h5m", 0700).ok());
   ASSERT_TRUE(tree_->Open("x.h5", OpenKind::kCreate, 0600).ok());

@@ -19,7 +19,7 @@ StoreOptions Options(std::mt19937_64& random) {
   options.background_threads = 1;
   // One history may save pages in both ways.
   if (random() % 2) options.page_compression = PageCompression::kNone;
-  // Now and then so small that every index of staged bytes moves to disk.
+  // Sometimes so small that every index of staged bytes moves to disk.
   if (random() % 4 == 0) options.memory_max_bytes = 1;
   return options;
 }
@@ -60,7 +60,7 @@ void RandomHistory::Reopen() {
   if (!Ok(file.status())) return;
   file_ = *std::move(file);
   if (faults_ == Faults::kNone) return;
-  // A fault may have taken cuts that nobody acked: go on from what there is.
+  // A fault may have taken cuts that were not acked: go on from the present state.
   auto info = file_->Info();
   if (!Ok(info.status())) return;
   newest_cut_ = info->last_cut;
@@ -113,7 +113,7 @@ void RandomHistory::RollBack() {
   if (!Ok(target.status())) return;
   std::array<uint8_t, 16> request{};
   for (uint8_t& byte : request) byte = static_cast<uint8_t>(random_());
-  // Its cut's number is known only later: a crash in between must find it golden.
+  // Its cut's number is known only later: after a crash in between the check must know its bytes.
   std::string content = golden_.at(target->cut);
   auto made = file_->Rollback(to, {}, request);
   size_t changes = env_.change_count();
@@ -142,7 +142,7 @@ std::optional<RandomHistory::PrunePlan> RandomHistory::PlanPrune() {
       if (!Ok(reader.status())) return std::nullopt;
       plan.readers.push_back(*std::move(reader));
     }
-    if (IsTagged(version.version)) continue;  // The model of tags stays simple: none is lost.
+    if (IsTagged(version.version)) continue;  // The model of tags is simple: no tag is lost.
     if (mood == 0 ? random_() % 4 != 0 : mood == 1 ? random_() % 2 : random_() % 8 == 0) continue;
     plan.doomed.push_back(version.version);
     pruned_.insert(version.version);
@@ -226,7 +226,7 @@ void RandomHistory::ReadWithPause() {
   if (absl::IsOutOfRange(reader.status()) && pruned_.contains(version)) return;
   if (!Ok(reader.status())) return;
   const std::string wanted = golden_.at((*reader)->info().cut);
-  // Behind the first step's last read, or in the midst of it.
+  // After the last read of the first step, or in the middle of that step.
   const std::string part = random_() % 4 ? "/sums-" : kName;
   const auto was_paused = PauseAfterRead(part);
   std::string bytes(wanted.size(), '\0');
@@ -312,7 +312,7 @@ void RandomHistory::Step() {
 void RandomHistory::StepWithoutSession() {
   switch (random_() % 7) {
     case 0:
-      if (paused_) return;  // Its reader would be of a closed store.
+      if (paused_) return;  // The reader's store would be closed.
       return Reopen();
     case 1:
       return RollBack();
@@ -424,7 +424,7 @@ void RandomHistory::Check(FaultEnv& env, std::map<CutNumber, std::string> golden
   ASSERT_GE(info->durable_cut, needed);
   if (unsure) golden.try_emplace(info->durable_cut, *unsure);
   ASSERT_TRUE(golden.contains(info->durable_cut)) << info->durable_cut;
-  // Before or while it is applied, after it, and when a prune has finished what was left.
+  // Before or during the apply, after it, and when a prune has finished the remaining work.
   for (int pass = 0; pass < 3; ++pass) {
     if (pass == 2) {
       auto job = file.StartPrune({});

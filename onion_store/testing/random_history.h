@@ -38,11 +38,11 @@ class RandomHistory {
   // The bytes of the file at every cut ever made.
   const std::map<CutNumber, std::string>& golden() const { return golden_; }
 
-  // The content of a rollback that failed, and may have been made nevertheless.
+  // The content of a rollback that failed, but may have been made all the same.
   const std::optional<std::string>& unsure() const { return unsure_; }
 
-  // The versions that were acked and never pruned, which must be there; and how many changes the
-  // disk had seen by then.
+  // The versions that were acked and never pruned, and so must exist; with the number of disk
+  // changes by then.
   std::map<VersionNumber, size_t> kept() const;
 
   // Opens the store on `env` and compares the newest durable cut, the head and all versions with
@@ -54,7 +54,7 @@ class RandomHistory {
   // Opens the store on the same disk, and compares the tags with the model's. For histories without
   // faults.
   void CheckTags();
-  // How many reads of old versions went on after other steps.
+  // How many reads of old versions continued after other steps.
   int paused_read_count() const { return paused_read_count_; }
   // How many reads of pinned cuts found the model's bytes.
   int pinned_read_count() const { return pinned_read_count_; }
@@ -70,7 +70,7 @@ class RandomHistory {
   void CutSomehow(BarrierKind kind);
   void EndSession(SessionEnd end);
   void RollBack();
-  // Drops some versions, perhaps only in part, beside readers of some others and of these.
+  // Drops some versions, perhaps only in part, beside readers of these and of other versions.
   void Prune();
   struct PrunePlan {
     std::vector<VersionNumber> doomed;
@@ -82,17 +82,17 @@ class RandomHistory {
   bool ReadBesidePrune(VersionReader& reader);
   bool IsTagged(VersionNumber version) const;
   void TagSomething();
-  // Makes other steps once, behind this thread's next read of a file with `part` in its name. The
-  // result tells whether it has.
+  // Makes other steps once, after this thread's next read of a file with `part` in its name. The
+  // result tells whether that has happened.
   std::shared_ptr<const bool> PauseAfterRead(const std::string& part);
   // Reads a version, with other steps between the two of a read: first head and sums, then the
   // rows.
   void ReadWithPause();
-  // Pins the newest cut, ends a pin, or reads a pinned cut, perhaps with other steps behind the
-  // read of the head or of its checksums.
+  // Pins the newest cut, ends a pin, or reads a pinned cut, perhaps with other steps after the read
+  // of the head or of its checksums.
   void UsePinnedCuts();
   void ReadPinnedCut(const Snapshot& snapshot);
-  // False: the pin has expired, which it may, or the history is broken.
+  // False: the pin has expired, which is allowed, or the history is broken.
   bool WasRead(const absl::Status& read);
   void ExpectHolesAreZeros(const Snapshot& snapshot, const std::string& wanted);
   // Reads the session's own writes, cut or not.
@@ -120,7 +120,7 @@ class RandomHistory {
   mutable absl::Mutex mutex_;
   std::vector<Acked> acked_ ABSL_GUARDED_BY(mutex_);
   std::map<VersionNumber, size_t> acked_versions_ ABSL_GUARDED_BY(mutex_);
-  std::set<VersionNumber> pruned_;  // or named to be
+  std::set<VersionNumber> pruned_;  // or chosen for a prune
 };
 
 }  // namespace h5mirror::store

@@ -84,7 +84,7 @@ TEST(RandomHistoryTest, NoFaultLosesAnAckedCut) {
     CutNumber needed = 0;
     for (const auto& acked : history.acked()) needed = std::max(needed, acked.cut);
     env.FailCall(UINT64_MAX / 2, absl::OkStatus());
-    // The process ends too: what a failed sync lost must not be missed then.
+    // The process ends too: bytes that a failed sync lost must not be needed then.
     auto crashed = env.Crash(env.change_count(), random());
     RandomHistory::Check(*crashed, history.golden(), needed, KeptBy(history, SIZE_MAX),
                          history.unsure());

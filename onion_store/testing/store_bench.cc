@@ -1,6 +1,6 @@
-// What the store costs on a real disk, by itself: onion_store_bench --benchmark_filter=Rollback.
-// Files lie below $H5M_BENCH_DIR, else below the working directory, and are removed. Figures are
-// of one machine under one load: compare only what ran beside each other.
+// The cost of the store by itself, on a real disk: onion_store_bench --benchmark_filter=Rollback.
+// Files lie below $H5M_BENCH_DIR, else below the working directory, and are removed. Figures are of
+// one machine under one load: compare only figures of runs beside each other.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ class Bench {
   }
 
   // One session that writes `written` (0: all) of a file of `size` bytes, page by page in `order`,
-  // and commits. Returns when it is durable; the head may lack it.
+  // and commits. Returns when the cut is durable; the head may lack it.
   void Commit(uint64_t size, Order order, uint64_t written = 0) {
     const Token token = Must(file_->Acquire());
     Must(file_->Begin(token, begun_ ? SessionStart::kContinue : SessionStart::kNewGeneration,
@@ -101,7 +101,7 @@ class Bench {
 
 double SecondsSince(absl::Time start) { return absl::ToDoubleSeconds(absl::Now() - start); }
 
-// Of the process: what a loaded machine does not stretch.
+// The CPU time of the process: load on the machine does not stretch it.
 double CpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -224,7 +224,7 @@ void BM_SmallCommit(benchmark::State& state) {
 }
 BENCHMARK(BM_SmallCommit)->UseManualTime()->Iterations(50)->Unit(benchmark::kMillisecond);
 
-// What a reader's metadata costs: runs of a page, range(0) pages apart, of a cut of 64 MiB whose
+// The cost of a reader's metadata: runs of a page, range(0) pages apart, of a cut of 64 MiB whose
 // head is in the page cache. `to_single`: together, of a Read() of each.
 void BM_PinnedRanges(benchmark::State& state) {
   constexpr uint64_t kSize = uint64_t{64} << 20;

@@ -66,7 +66,7 @@ class CutJournalTest : public testing::Test {
     return journal.Close();
   }
 
-  // Settles as an open of the file does; where that leaves it to a person, as one that wants the
+  // Settles as an open of the file does; if that leaves it to a person, as a person who wants the
   // edit.
   absl::Status Settle(EnvTree& tree) {
     const absl::Status settled = SettleJournal(tree, "x.h5", JournalWay::kForward);

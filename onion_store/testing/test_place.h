@@ -1,5 +1,4 @@
-// Where a test of the store has its files: on this machine, or where else its program is linked
-// for.
+// The place of a store test's files: on this machine, or the place that its program is linked for.
 #ifndef H5MIRROR_ONION_STORE_TESTING_TEST_PLACE_H_
 #define H5MIRROR_ONION_STORE_TESTING_TEST_PLACE_H_
 
@@ -14,8 +13,8 @@
 
 namespace h5mirror::store {
 
-// An empty directory of one Env, gone with this. The files below it are also those of somebody who
-// is no store.
+// An empty directory of one Env, removed with this object. The calls below use its files like a
+// program that is no store.
 class TestPlace {
  public:
   virtual ~TestPlace() = default;
@@ -31,7 +30,7 @@ class TestPlace {
     EXPECT_TRUE(ReadOrZeros(**file, 0, absl::MakeSpan(bytes)).ok()) << name;
     return bytes;
   }
-  // Makes the file where there is none.
+  // Makes the file if there is none.
   void Write(std::string_view name, uint64_t offset, std::string_view bytes) {
     auto file = Tree()->Open(name, OpenKind::kCreate, 0600);
     ASSERT_TRUE(file.ok()) << file.status();
@@ -50,8 +49,8 @@ class TestPlace {
   std::unique_ptr<EnvTree> Tree() { return *env().OpenTree(root()); }
 };
 
-// The program's: test_place_here.cc, or tests/ceph/test_place_ceph.cc. Never null; it fails the
-// test where it cannot be made.
+// The program's: test_place_here.cc, or tests/ceph/test_place_ceph.cc. Never null; if it cannot be
+// made, the test fails.
 std::unique_ptr<TestPlace> MakeTestPlace();
 
 }  // namespace h5mirror::store

@@ -26,7 +26,7 @@ using ::testing::SizeIs;
 
 class S3Test : public testing::Test {
  protected:
-  // Keys under `prefix`, so that tests do not meet each other's.
+  // Keys under `prefix`, so that tests do not meet each other's objects.
   static absl::StatusOr<std::unique_ptr<S3Store>> Open(const std::string& prefix) {
     S3Settings settings;
     settings.endpoint = getenv("H5M_TEST_S3_ENDPOINT");
@@ -44,7 +44,7 @@ TEST_F(S3Test, KeepsTheContract) {
     ASSERT_TRUE(store.ok()) << store.status();
     ExpectObjectStoreContract(**store);
     if (*prefix == '\0') continue;
-    // What is elsewhere in the bucket is not listed.
+    // A list must not show objects elsewhere in the bucket.
     auto beside = *Open("a/bc");
     ASSERT_TRUE(PutText(*beside, "x", "1").ok());
     const auto page = (*store)->List("", "", 1000, kTestTimeout);
@@ -114,7 +114,7 @@ TEST_F(S3Test, AHistoryLivesThere) {
   EXPECT_TRUE(store::ReadVersion(*file, 6) == golden[2]);
   ASSERT_TRUE(file->WaitApplied(absl::Seconds(30)).ok());
 
-  // What the rollback brought back goes once the apply lets go of it.
+  // The segments that the rollback brought back go once the apply no longer needs them.
   for (std::string left = "all"; !left.empty();) {
     auto prune = *file->StartPrune({1, 2, 3, 4, 5});
     for (bool done = false; !done;) {

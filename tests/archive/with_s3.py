@@ -24,7 +24,7 @@ RIGHTS = {
 
 
 def set_up(endpoint):
-    """Makes the bucket and its user, with calls that nobody checks yet. Returns the user's key."""
+    """Makes the bucket and its user, with calls that the service does not check yet. Returns the user's key."""
     root = {"endpoint_url": endpoint, "region_name": "us-east-1", "aws_access_key_id": "root",
             "aws_secret_access_key": "root"}
     boto3.client("s3", **root).create_bucket(Bucket=BUCKET)

@@ -14,13 +14,13 @@
 namespace h5mirror::ceph {
 namespace {
 
-// A step that waits longer for the background ends its play. Each mostly waits for OSD and MDS.
+// If a step waits longer for the background, its play ends. Most of the wait is for OSD and MDS.
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr char kFenced[] = "fenced off from CephFS";
 // In one of so many lives a writer goes on before anything is applied.
 constexpr uint64_t kGoingOnEvery = 3;
 
-// The client of all checks. It makes the roots, too.
+// The client that makes all checks, and the roots.
 Env& Successor() {
   static Env* const env = [] {
     auto mounted = MountCluster([](const std::string& why) { ADD_FAILURE() << "fenced: " << why; });

@@ -26,17 +26,17 @@ class CephLife {
 
   FailingEnv& env() { return env_; }
 
-  // Ends the session once, as a server does that takes over: by its uuid. What the client has not
-  // written back is lost, but for some open files, which `seed` chooses: those it writes back
-  // before. It hears of the end before this returns, or (`seed` odd) by a call of its own.
+  // Ends the session once, by its uuid, as a server that takes over does. The client loses all
+  // bytes that it has not written back. It first writes back some open files; `seed` chooses them.
+  // It hears of the end before this returns, or, if `seed` is odd, by a call of its own.
   void EndSession(uint64_t seed);
   bool has_ended() const { return has_ended_; }
 
-  // As if libcephfs had answered a call with ESHUTDOWN. The session itself goes on.
+  // Makes libcephfs seem to answer a call with ESHUTDOWN. The session itself goes on.
   void RefuseCalls();
 
-  // Opens the root by another client: what was promised must be there, and each file can be used.
-  // No store may be open here. The bits of `choice` say what is checked in turns.
+  // Opens the root by another client: all promises must hold, and each file must be usable. No
+  // store may be open here. The bits of `choice` select among the checks.
   absl::Status CheckBySuccessor(const store::PlayOptions& options, uint64_t choice,
                                 store::Promises* promises);
 
@@ -44,7 +44,8 @@ class CephLife {
   CephLife(std::unique_ptr<MountedEnv> mounted, std::string root)
       : mounted_(std::move(mounted)), root_(std::move(root)), env_(*mounted_, root_) {}
 
-  // Until the client has heard of the end, and has dropped what it had not written back.
+  // Waits until the client has heard of the end, and has dropped the bytes that it had not written
+  // back.
   void AwaitNews();
   CephMount& mount() { return static_cast<CephEnv&>(*mounted_).mount(); }
 
@@ -54,12 +55,11 @@ class CephLife {
   std::atomic<bool> has_ended_{false};
 };
 
-// How many a whole play of `scenario` makes, about: in memory, on a disk that shares no blocks, as
-// CephFS.
+// About how many changes a whole play of `scenario` makes: in memory, on a disk that shares no
+// blocks, like CephFS.
 uint64_t MeasurePlay(const store::Scenario& scenario, uint64_t seed, FailingEnv::Count count);
 
-// Number `index` of `count` places among `all`, spread over them; which ones goes round with
-// `seed`.
+// Place number `index` of `count` places spread over `all`; `seed` shifts them.
 inline uint64_t SpreadPlace(uint64_t all, uint64_t index, uint64_t count, uint64_t seed) {
   return (all * index + seed * 7919 % all) / count;
 }
@@ -70,12 +70,12 @@ struct Eviction {
   uint64_t number = 0;
 };
 struct EvictedLife {
-  std::string wrong;         // "": nothing
-  bool was_reached = false;  // the session ended there, and not where the play had ended
+  std::string wrong;         // "": nothing is wrong
+  bool was_reached = false;  // the session ended there, not at the end of the play
   uint64_t grow_count = 0;   // of FailingEnv
 };
-// Plays `scenario`, and ends the session there, or where the play ends before. Then a successor
-// must find all that was acked, whenever that was.
+// Plays `scenario`, and ends the session there, or at the end of the play. Then a successor must
+// find all that was acked at any time.
 EvictedLife PlayEvicted(const store::Scenario& scenario, uint64_t seed, const Eviction& before,
                         const FailingEnv::Lie& lie = nullptr);
 

@@ -1,8 +1,8 @@
-// The scenarios of tests/crash on CephFS: a client's session is ended before one of its changes, in
-// every second life before a sync. What it had not written back is lost. Its successor finds all
-// that was acked.
+// The scenarios of tests/crash on CephFS: a client's session is ended before one of its changes; in
+// every second life that is a sync. The client loses bytes that it had not written back. Its
+// successor finds all that was acked.
 //
-// H5M_CEPH_LIVES: of each scenario; H5M_SEED: where they end, and what is written.
+// H5M_CEPH_LIVES: lives of each scenario; H5M_SEED: where they end, and what they write.
 #include <atomic>
 #include <cstdio>
 #include <string>
@@ -20,7 +20,7 @@ namespace {
 using Count = FailingEnv::Count;
 
 constexpr uint64_t kLives = 4;
-// Each mostly waits for the cluster.
+// Each life mostly waits for the cluster.
 constexpr int kAtOnce = 8;
 
 struct Life {

@@ -5,7 +5,7 @@
 namespace h5mirror::ceph {
 namespace {
 
-// One for all tests: a mount takes longer than most of them.
+// One mount for all tests: a mount takes longer than most tests.
 CephEnv* SharedEnv() {
   static CephEnv* const env = [] {
     auto mounted = MountCluster(nullptr);

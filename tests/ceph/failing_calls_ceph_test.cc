@@ -1,8 +1,8 @@
-// Calls of the scenarios of tests/crash fail on CephFS: once, until the disk is well again, or for
-// good, as for a client on the blocklist. An error says so, nothing that was acked is lost, and a
-// second client can use the files.
+// Calls of the scenarios of tests/crash fail on CephFS: once, until the disk works again, or for
+// good, as for a client on the blocklist. An error says so, no acked byte is lost, and a second
+// client can use the files.
 //
-// H5M_CEPH_LIVES: of each scenario; H5M_SEED: which calls they are, and what is written.
+// H5M_CEPH_LIVES: lives of each scenario; H5M_SEED: which calls fail, and what is written.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -17,9 +17,9 @@ namespace h5mirror::ceph {
 namespace {
 
 constexpr uint64_t kLives = 4;
-// Each mostly waits for the cluster, or for a background that has met its fault.
+// Each life mostly waits for the cluster, or for a background that has met its fault.
 constexpr int kAtOnce = 8;
-// A full disk is tried again after 5 s. Those that stay full need not wait for that.
+// A full disk is retried after 5 s. A disk that stays full need not wait for that.
 constexpr absl::Duration kPatience = absl::Seconds(60);
 constexpr absl::Duration kPatienceWhileFull = absl::Seconds(2);
 
@@ -38,7 +38,7 @@ struct Failure {
   Fault fault = Fault::kOneError;
   uint64_t call = 0;
   uint64_t of = 0;
-  // Else the client lives on: it closes its store, and writes back in its own time.
+  // False: the client lives on: it closes its store, and writes back in its own time.
   bool ends_session = false;
 };
 
@@ -60,7 +60,7 @@ void Plant(CephLife& life, const Failure& failure) {
   }
 }
 
-// What is wrong afterwards; "": nothing.
+// The violation found afterwards; "": none.
 std::string Play(const Failure& failure, uint64_t seed) {
   auto begun = CephLife::Begin();
   if (!begun.ok()) return begun.status().ToString();

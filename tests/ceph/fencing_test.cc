@@ -1,5 +1,5 @@
-// A client that lost its session never acks again, and its successor finds all that it acked.
-// The session is ended as a server that takes over would do it: by its uuid.
+// A client that lost its session never acks again, and its successor finds all that it acked. The
+// session is ended by its uuid, as a server that takes over would do.
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -23,14 +23,14 @@ namespace {
 constexpr int kNoPause = -1;
 constexpr time_t kPauseSeconds = 3600;
 
-// Of this thread: how often it still asks for the time since the boot before the process seems to
-// have stood still for an hour. Each gate asks once.
+// How often this thread still asks for the time since the boot before the process seems to have
+// stood still for an hour. Each gate asks once.
 thread_local int asks_before_pause = kNoPause;
 thread_local int fsync_count = 0;
 
 }  // namespace
 
-// Both stand in front of the library's.
+// Both functions hide the library's.
 extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
   const int result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
   if (clock != CLOCK_BOOTTIME || asks_before_pause == kNoPause) return result;
@@ -185,7 +185,7 @@ TEST_F(FencingTest, NothingReachesCephAfterTheFirstSign) {
 class PauseTest : public FencingTest {
  protected:
   ~PauseTest() override { asks_before_pause = kNoPause; }
-  // A sync of a file that has grown, in which the process stands still after so many gates.
+  // A sync of a grown file, during which the process stands still after `gates` gates.
   absl::Status SyncWithPauseAfter(int gates) {
     auto file = tree_->Open("x", OpenKind::kCreate, 0600);
     if (!file.ok()) return file.status();
@@ -214,7 +214,7 @@ TEST_F(FencingTest, ASyncOfADirectoryIsNoAckEither) {
   ASSERT_TRUE(tree_->MakeDirectory("d", 0700).ok());
   ASSERT_TRUE(tree_->SyncDirectory("").ok());
   EndSession();
-  // The client hears of it a moment later. Until then the sync acks what the MDS has in its
+  // The client hears of the end a moment later. Until then the sync acks what the MDS has in its
   // journal.
   absl::Status synced;
   const absl::Time deadline = absl::Now() + absl::Seconds(60);
@@ -234,7 +234,8 @@ TEST_F(FencingTest, TheLockGoesWithTheSession) {
   EXPECT_TRUE(absl::IsFailedPrecondition(its_tree->Lock("l", LockKind::kExclusive).status()));
   EndSession();
   EXPECT_TRUE(its_tree->Lock("l", LockKind::kExclusive).ok());
-  // Before the first lock goes: of a session that is not known to be gone it would be given back.
+  // Before the first lock goes: if the session is not known to be gone, the lock would be given
+  // back.
   EXPECT_FALSE(tree_->SyncDirectory("").ok());
 }
 

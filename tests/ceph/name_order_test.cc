@@ -1,6 +1,6 @@
 // CephFS loses names in order (base/names_in_order.h). A client makes files as a first commit does,
-// and a new generation of each, and nothing syncs them. It is killed together with the MDS. Of what
-// the next MDS finds, each head has its index, and each second head the first one's other name.
+// and a new generation of each; nothing syncs them. It is killed together with the MDS. With the
+// next MDS each head must have its index, and each second head the first one's other name.
 //
 // H5M_CEPH_LIVES: how many clients die; H5M_SEED: when.
 #include <fcntl.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr uint64_t kLives = 4;
 constexpr int kLifeMsMax = 1700;  // mds_tick_interval writes the journal each second
 
-// Shows which of its two a head is.
+// The mode shows which of its two heads a file has.
 constexpr int kFirstMode = 0600, kSecondMode = 0640;
 
 bool MakeFile(ceph_mount_info* mount, const std::string& name, int mode = kFirstMode) {
@@ -56,7 +56,7 @@ bool IsSecondHead(ceph_mount_info* mount, const std::string& head) {
          (stat.stx_mode & 07777) == kSecondMode;
 }
 
-// Until it is killed. Writes a byte to `told` when it begins, and one for each file.
+// Runs until it is killed. Writes a byte to `told` when it begins, and one for each file.
 [[noreturn]] void MakeFiles(const std::string& root, int told) {
   auto mounted = MountCluster(nullptr);
   if (!mounted.ok()) _exit(1);
@@ -74,9 +74,9 @@ bool IsSecondHead(ceph_mount_info* mount, const std::string& head) {
 struct Left {
   bool was_read = false;
   int head_count = 0;
-  int lacking_count = 0;  // of them, without an index
-  int second_count = 0;   // of them, of generation 2
-  int bare_count = 0;     // of these, without the first one's other name
+  int lacking_count = 0;  // heads without an index
+  int second_count = 0;   // heads of generation 2
+  int bare_count = 0;     // of these, heads without the first one's other name
 };
 
 Left CountLeft(const std::string& root) {
@@ -106,7 +106,7 @@ class NameOrderTest : public ::testing::Test {
     ASSERT_NE(cluster, nullptr) << "use tests/ceph/run";
     cluster_ = cluster;
     directory_ = ClusterUrl().conf.substr(0, ClusterUrl().conf.rfind('/'));
-    // The next MDS is not to wait 45 s for the client that died.
+    // The next MDS must not wait 45 s for the dead client.
     std::ofstream(ClusterUrl().conf, std::ios::app) << "\n[mds]\nmds_reconnect_timeout = 3\n";
   }
 
@@ -167,7 +167,7 @@ TEST_F(NameOrderTest, AHeadThatIsThereHasItsIndexAndTheOldHeadWhereverTheMdsDied
     std::printf("life %d: %d files begun, %d heads left, %d of them new ones\n",
                 static_cast<int>(life), begun, left.head_count, left.second_count);
     second += left.second_count;
-    lost += begun - 1 - left.head_count;  // The newest one may have had none.
+    lost += begun - 1 - left.head_count;  // The newest file may have had no head.
   }
   EXPECT_GT(lost, 0) << "the journal was whole each time";
   EXPECT_GT(second, 0) << "no new head was left";

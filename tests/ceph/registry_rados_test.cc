@@ -79,7 +79,7 @@ TEST(CephFencerTest, AFencedClientChangesNothingMore) {
   ASSERT_TRUE((*fenced)->registry().CompareAndSet({}, {{"n", "1"}}).ok());
   const auto addresses = (*fenced)->Addresses();
   ASSERT_THAT(addresses, Not(IsEmpty()));
-  // No session of that name is there, as after one that has ended by itself.
+  // No session of that name exists, as after a session that has ended by itself.
   const FenceTarget target = {"a", 1, HexOf(RandomBytes16()), addresses};
   for (int times = 0; times < 2; ++times) {
     const absl::Status done = (*other)->fencer().Fence(target);

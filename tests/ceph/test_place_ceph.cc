@@ -4,7 +4,7 @@
 namespace h5mirror::store {
 namespace {
 
-// One mount for all tests of the program, as a server has.
+// One mount for all tests of the program, like a server.
 Env& Mounted() {
   static Env* const env = [] {
     auto mounted =
@@ -27,7 +27,7 @@ class InCeph final : public TestPlace {
   bool is_here() const override { return false; }
 
  private:
-  std::filesystem::path root_;  // it goes with the cluster
+  std::filesystem::path root_;  // removed with the cluster
 };
 
 }  // namespace

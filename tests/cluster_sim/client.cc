@@ -58,7 +58,7 @@ std::optional<Answer> Client::Ask(const Object& object, uint64_t value) {
   Server* server = known.owner.empty() ? &AnyServer() : FindServer(known.owner);
   for (int hop = 1;; ++hop) {
     const auto answer = Call(*server, object, value, known.epoch);
-    // A lost owner is found again by asking any other; the epoch is not forgotten.
+    // Any other server can name the new owner; the epoch is not forgotten.
     if (!answer.has_value() || answer->kind == AnswerKind::kWait) {
       known.owner.clear();
       return std::nullopt;
@@ -85,7 +85,7 @@ void Client::WriteUntil(const Object& object, const bool& stops) {
     site_.golden.Sent(object, ++value);
     while (!Ask(object, value).has_value()) {
       world.Sleep(world.Between(absl::Milliseconds(20), absl::Milliseconds(300)));
-      // The program has gone on, and what it writes now has the earlier value in it.
+      // The program has gone on, and its next value includes the earlier one.
       if (world.Chance(0.3)) site_.golden.Sent(object, ++value);
     }
     world.Sleep(world.Between(absl::Milliseconds(5), absl::Milliseconds(250)));
@@ -97,7 +97,7 @@ void Client::ReadUntil(const std::vector<std::string>& cells, const bool& stops)
   while (!stops) {
     const Object object = {cells[world.Random(cells.size())],
                            static_cast<int>(world.Random(kObjects))};
-    // As a program that has just been started.
+    // Like a program that has just started.
     if (world.Chance(0.3)) known_.clear();
     const uint64_t acked = site_.golden.acked(object);
     const auto answer = Ask(object, 0);

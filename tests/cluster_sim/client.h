@@ -24,22 +24,22 @@ class Client {
   ~Client() = default;
   Client(const Client&) = delete;
 
-  // Writes values to `object`, each until it or a later one is acked, until `stops` holds; then one
-  // more.
+  // Writes values to `object` until `stops` holds, and then one more. Repeats each value until it
+  // or a later one is acked.
   void WriteUntil(const Object& object, const bool& stops);
-  // Reads some object of `cells` again and again.
+  // Reads objects of `cells` again and again.
   void ReadUntil(const std::vector<std::string>& cells, const bool& stops);
 
  private:
-  // What it knows of a cell.
+  // The client's knowledge of a cell.
   struct Known {
-    std::string owner;  // empty: nobody
+    std::string owner;  // empty: none
     uint64_t epoch = 0;
   };
 
-  // Asks one server, and those that it is sent to. Unset: no answer that says more than "wait".
+  // Asks one server, and follows its redirects. Unset: every answer was "wait", or none came.
   std::optional<Answer> Ask(const Object& object, uint64_t value);
-  // One message to a server, and its answer. Unset: none came in time.
+  // Sends one message to a server. Unset: no answer came in time.
   std::optional<Answer> Call(Server& server, const Object& object, uint64_t value,
                              uint64_t seen_epoch);
   void Deliver(Server& server, const Request& request);

@@ -1,4 +1,4 @@
-// Lives of clusters, each chosen by a seed: no promise is broken in any. 300 of them; 10,000 with
+// Lives of clusters, each chosen by a seed: no promise is broken in any. 300 lives; 10,000 with
 // H5MIRROR_TEST_ALL. H5M_CLUSTER_SIM_SEEDS: another number; H5M_SEED: the first.
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST(ClusterSimulationTest, EachSeedKeepsAllPromises) {
   const uint64_t count = SeedCount();
   const Outcome outcome = SimulateMany(FromEnvironment("H5M_SEED", 1), count, &seed);
   EXPECT_EQ(outcome.violation, "") << Describe(seed, outcome, 200);
-  // Else nothing was tried.
+  // Else the run has tested nothing.
   EXPECT_GE(outcome.takeovers, count);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 // Stands for the hour of mon_osd_blocklist_default_expire.
 constexpr absl::Duration kBlockedByMds = absl::Seconds(12);
-// Monitors and OSDs pass a map on. Some OSD hears of it late.
+// Monitors and OSDs pass a map on. Some OSDs get it late.
 constexpr absl::Duration kMapTravelsMax = absl::Seconds(3);
 constexpr absl::Duration kMapIsLateMax = absl::Seconds(15);
 
@@ -31,12 +31,12 @@ void Disk::Forget(Session& session) {
 }
 
 void Disk::Write(Session& session, const Object& object, uint64_t epoch, uint64_t value) {
-  // Written to a file of a session that is gone.
+  // If the client has noticed the end, the write goes to a session that is gone.
   if (!session.has_noticed) session.buffered[object] = {value, epoch};
 }
 
 bool Disk::IsRefused(const Session& session, Osd& osd) {
-  // An operation brings the map of its client along.
+  // An operation brings the map of its client to the OSD.
   osd.map = std::max(osd.map, session.map);
   const auto blocked = blocked_.find(session.name);
   return blocked != blocked_.end() && blocked->second.since_map <= osd.map &&
@@ -70,7 +70,7 @@ bool Disk::Sync(const SessionPtr& session, const Wait& wait) {
   }
   wait([session] { return session->in_flight == 0; }, absl::InfiniteFuture());
   if (!session->has_noticed) return true;
-  // Where nothing is left to be written, nothing fails.
+  // If nothing is left to be written, nothing fails.
   return world_.Chance(0.7);
 }
 
@@ -96,7 +96,7 @@ void Disk::Notice(const SessionPtr& session) {
 
 void Disk::Put(const std::string& name, absl::Time until) {
   Blocked& blocked = blocked_[name];
-  // Until then the OSDs' maps have it already.
+  // Until that time the OSDs' maps already block it.
   if (blocked.until <= world_.Now()) blocked.since_map = ++map_;
   blocked.until = std::max(blocked.until, until);
   for (auto& [object, osd] : osds_) {

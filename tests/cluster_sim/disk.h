@@ -1,5 +1,5 @@
 // CephFS and its OSDs, as far as fencing matters: buffered writes, a sync that may lie, an eviction
-// that each OSD learns of at another time.
+// of which each OSD learns at its own time.
 #ifndef H5MIRROR_TESTS_CLUSTER_SIM_DISK_H_
 #define H5MIRROR_TESTS_CLUSTER_SIM_DISK_H_
 
@@ -22,7 +22,7 @@ struct Session {
   std::string name;
   uint64_t map = 0;            // the newest map of the OSDs that this client knows
   bool has_ended = false;      // at the MDS
-  bool has_noticed = false;    // so, and the client knows: it has dropped what it had buffered
+  bool has_noticed = false;    // it has ended, the client knows, and has dropped its buffer
   bool is_forgotten = false;   // its process has died
   std::function<bool()> runs;  // false: its process stands still, or is cut off
   struct Buffered {
@@ -30,12 +30,12 @@ struct Session {
     uint64_t epoch = 0;
   };
   std::map<Object, Buffered> buffered;
-  std::map<Object, absl::Time> last_landing;  // writes of one client to one object keep their order
+  std::map<Object, absl::Time> last_landing;  // one client's writes to one object keep their order
   int in_flight = 0;
 };
 using SessionPtr = std::shared_ptr<Session>;
 
-// Not thread-safe. What waits is a fiber; `Wait` is how its process waits.
+// Not thread-safe. Calls that wait run in a fiber; `Wait` is how its process waits.
 class Disk {
  public:
   using Wait = std::function<void(std::function<bool()> condition, absl::Time deadline)>;
@@ -46,21 +46,21 @@ class Disk {
   // The client waits for the newest map of the OSDs.
   void TakeNewestMap(Session& session) { session.map = map_; }
 
-  // Into the client's memory.
+  // Writes into the client's memory.
   void Write(Session& session, const Object& object, uint64_t epoch, uint64_t value);
-  // Whether fsync says OK. All that was buffered before has landed then, or the session has ended.
+  // Whether fsync returns OK. Then all bytes buffered before have landed, or the session has ended.
   bool Sync(const SessionPtr& session, const Wait& wait);
   // Whether the question for a file's size succeeds, after a sync.
   bool AskSize(const Session& session) const { return !session.has_noticed; }
   // Reads an object for the owner at `epoch`. Unset: refused.
   std::optional<uint64_t> Read(Session& session, const Object& object, uint64_t epoch);
 
-  // The steps of a fencing; each may be repeated.
-  // The MDS ends a session, and blocks its address for a while. Nothing where it has ended already.
+  // The steps of a fencing; each may be repeated. The MDS ends a session, and blocks its address
+  // for a while. Does nothing if it has ended already.
   void EndSession(const std::string& name);
   void Block(const std::string& name);
 
-  // The process has died: what it had buffered is gone. What is in flight may still land.
+  // The process has died: its buffer is gone. Writes in flight may still land.
   void Forget(Session& session);
   uint64_t ValueOf(const Object& object) { return osds_[object].value; }
 

@@ -8,16 +8,16 @@ namespace h5mirror::cluster_sim {
 
 enum class Fault : uint8_t {
   kNone,
-  // ---- Of the product: planted_faults.cc stands before its functions, in that test alone ----
+  // ---- Of the product: planted_faults.cc wraps its functions, only in that test ----
   kEpochNotRaised,     // a claim leaves the cell's epoch as it was
   kStaleOwnerAnswers,  // reads are answered without the guard
-  kRedirectLoop,       // a server that is to say "wait" sends its caller on
-  // ---- Of what is simulated beside it ----
-  kNoEviction,      // the fencing says OK and does nothing
-  kLateEviction,    // it says OK, and happens two seconds later
+  kRedirectLoop,       // a server that should say "wait" redirects its caller
+  // ---- Of the simulated parts ----
+  kNoEviction,      // the fencing says OK, but does nothing
+  kLateEviction,    // the fencing says OK, but happens two seconds later
   kOldMapAtOpen,    // a cell is opened by a client that may not know of the fencing yet
   kShortBlocklist,  // addresses stay on the blocklist as long as Ceph itself puts them there
-  kNoSizeGuard,     // fsync is believed
+  kNoSizeGuard,     // fsync is believed without the size check
 };
 
 void Plant(Fault fault);

@@ -7,7 +7,7 @@
 namespace h5mirror::cluster_sim {
 namespace {
 
-// More owners than a cell gets while one call is on its way.
+// More owners than a cell can get during one call.
 constexpr int kHopsMax = 8;
 
 uint64_t Of(const std::map<Object, uint64_t>& values, const Object& object) {

@@ -1,4 +1,4 @@
-// What was promised to clients, and what must hold.
+// The promises made to clients, and the rules that must hold.
 #ifndef H5MIRROR_TESTS_CLUSTER_SIM_GOLDEN_H_
 #define H5MIRROR_TESTS_CLUSTER_SIM_GOLDEN_H_
 
@@ -21,7 +21,7 @@ struct Object {
   std::string ToString() const;
 };
 
-// Not thread-safe. Fails the world's run where a promise is broken.
+// Not thread-safe. Fails the world's run if a promise is broken.
 class Golden {
  public:
   explicit Golden(sim::World& world) : world_(world) {}

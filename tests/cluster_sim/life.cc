@@ -45,7 +45,7 @@ void Life::Begin() {
   cluster::NodeEvents events;
   events.on_gone = [this](const absl::Status& why) {
     world_.Trace(name_, ": gone: ", why.ToString());
-    // It is a fiber of this life that tells it.
+    // A fiber of this life makes the call, so the life ends later.
     world_.After(absl::ZeroDuration(), [self = shared_from_this()] {
       if (self->is_alive_) self->on_end_();
     });
@@ -183,7 +183,7 @@ Answer Life::HandleAt(const Request& request, uint64_t epoch, Store& store) {
     if (!node_->guard().Check(object.cell, epoch).ok()) return {};
     return {AnswerKind::kDone, epoch, told, ""};
   }
-  if (request.value < value) return {};  // It comes late: its client has gone on.
+  if (request.value < value) return {};  // A late request: its client has gone on.
   if (request.value > value) {
     value = request.value;
     site_.disk.Write(*session_, object, epoch, value);

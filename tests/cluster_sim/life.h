@@ -23,13 +23,13 @@ constexpr int kObjects = 2;  // in each cell
 
 // How often things go wrong by themselves: the chance of each.
 struct Weather {
-  double lost = 0;  // a message to or from the registry, or between client and server
-  double late = 0;  // the same
+  double lost = 0;  // of messages to or from the registry, and between client and server
+  double late = 0;  // of the same messages
   double fencing_fails = 0;
   double opening_fails = 0;
 };
 
-// What all servers share.
+// The state that all servers share.
 struct Site {
   sim::World& world;
   Golden& golden;
@@ -54,7 +54,8 @@ struct Request {
   std::function<void(const Answer&)> answer;
 };
 
-// Made by std::make_shared; Begin() follows. What is on its way to it holds it. Not thread-safe.
+// Made by std::make_shared; Begin() follows. Messages on their way to it keep it alive. Not
+// thread-safe.
 class Life : public std::enable_shared_from_this<Life> {
  public:
   // `on_end` is called when the node is gone, from outside of its fibers.
@@ -62,12 +63,12 @@ class Life : public std::enable_shared_from_this<Life> {
        std::function<void()> on_end);
   ~Life();
   void Begin();
-  // SIGKILL. From outside of its fibers.
+  // SIGKILL. Call it from outside of its fibers.
   void Kill();
 
   void Pause() { is_paused_ = true; }
   void Continue() { is_paused_ = false; }
-  // From the registry only.
+  // Cuts it off from the registry only.
   void CutOff(bool is_cut_off) { is_cut_off_ = is_cut_off; }
   // Ceph ends its session by itself, and the registry knows nothing of it.
   void EndSession() { site_.disk.EndSession(name_); }
@@ -87,13 +88,13 @@ class Life : public std::enable_shared_from_this<Life> {
     uint64_t epoch = 0;
     bool is_open = false;
     int in_hand = 0;
-    std::map<int, uint64_t> values;  // by object: what the owner knows
+    std::map<int, uint64_t> values;  // by object: the values that the owner knows
   };
 
-  // In its fibers. A process that stands still goes on when it is continued.
+  // Called in its fibers. A process that stands still goes on when it is continued.
   void Wait(std::function<bool()> condition, absl::Time deadline);
   void Sleep(absl::Duration least, absl::Duration most);
-  // A moment at which it may be stopped.
+  // A moment at which the process may be stopped.
   void Breathe() { Sleep(absl::ZeroDuration(), absl::Milliseconds(3)); }
   void Loop(const std::function<void()>& turn);
   void Spawn(std::function<void()> body);

@@ -11,7 +11,7 @@
 
 namespace h5mirror::cluster_sim {
 
-// Goes at a rate of its own.
+// A clock that runs at its own rate.
 class Life::LifeClock final : public Clock {
  public:
   explicit LifeClock(Life& life) : life_(life), born_at_(life.world_.Now()) {}
@@ -28,8 +28,8 @@ class Life::LifeClock final : public Clock {
   const absl::Time born_at_;
 };
 
-// Messages to the registry get lost and come late, each way. One that is on its way arrives
-// whatever becomes of its sender.
+// Messages to the registry get lost and come late, in both directions. A message on its way arrives
+// whatever happens to its sender.
 class Life::Client final : public cluster::Registry {
  public:
   explicit Client(Life& life) : life_(life) {}
@@ -40,7 +40,7 @@ class Life::Client final : public cluster::Registry {
                              absl::Span<const cluster::NewText> changes) override;
 
  private:
-  // Has `act` called where the message arrives. False: no answer came in time.
+  // Calls `act` when the message arrives. False: no answer came in time.
   bool Call(std::function<void()> act);
   bool IsLost() const;
   absl::Duration Travel() const;

@@ -1,5 +1,5 @@
-// The simulation finds what it is for: each planted fault breaks a promise within the seeds of the
-// default run.
+// The simulation finds faults: each planted fault breaks a promise within the seeds of the default
+// run.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -17,7 +17,7 @@ struct Planted {
   const char* name;
   Fault fault;
 };
-// Without it a test's name in ctest has the parameter's bytes, which are not the same twice.
+// Without it a test's name in ctest has the parameter's bytes, which differ from run to run.
 void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }
 
 constexpr Planted kFaults[] = {
@@ -48,7 +48,7 @@ TEST_P(PlantedClusterFaultTest, IsFoundWithinTheDefaultNumberOfSeeds) {
 INSTANTIATE_TEST_SUITE_P(, PlantedClusterFaultTest, testing::ValuesIn(kFaults),
                          [](const auto& info) { return info.param.name; });
 
-// What stands before the product's functions changes nothing by itself.
+// The wrappers of the product's functions change nothing by themselves.
 TEST(PlantedClusterTest, NothingIsFoundWhereNothingIsPlanted) {
   uint64_t seed = 0;
   const Outcome outcome = SimulateMany(1, 50, &seed);

@@ -1,4 +1,4 @@
-// What stands before the product's functions in planted_cluster_fault_test, and nowhere else.
+// Wrappers of the product's functions, only in planted_cluster_fault_test.
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -7,8 +7,7 @@
 #include "cluster/records.h"
 #include "tests/cluster_sim/faults.h"
 
-// Of each function the product's own, and the one that is called instead, by their names for the
-// linker.
+// For each function: the product's own, and the one that is called instead, by their linker names.
 #define H5M_WRAPPED(result, name, symbol, ...)              \
   result Real##name(__VA_ARGS__) __asm__("__real_" symbol); \
   result Faulty##name(__VA_ARGS__) __asm__("__wrap_" symbol)
@@ -28,7 +27,7 @@ H5M_WRAPPED(Route, Resolve,
             const Cells* self, std::string_view cell, uint64_t seen_epoch);
 
 void FaultyRaiseEpoch(CellRecord& record) {
-  // The first owner has one in any case: 0 means that nobody has owned the cell.
+  // The first owner always gets an epoch: 0 means that the cell never had an owner.
   if (!Is(Fault::kEpochNotRaised) || record.epoch == 0) RealRaiseEpoch(record);
 }
 

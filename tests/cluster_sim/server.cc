@@ -9,7 +9,7 @@ void Server::Start() {
 }
 
 void Server::Kill() {
-  // What is on its way to it may hold it for longer.
+  // Messages on their way to it may keep it alive for longer.
   if (const auto life = std::exchange(life_, nullptr); life != nullptr) life->Kill();
 }
 

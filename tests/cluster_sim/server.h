@@ -10,7 +10,7 @@
 
 namespace h5mirror::cluster_sim {
 
-// Not thread-safe; all of it from outside of the server's own fibers.
+// Not thread-safe; call it only from outside of the server's own fibers.
 class Server {
  public:
   // `clock_rate`: seconds of its clock in one second.
@@ -19,11 +19,11 @@ class Server {
   ~Server() { Kill(); }
   Server(const Server&) = delete;
 
-  // Nothing where it runs.
+  // Does nothing if it runs.
   void Start();
   void Kill();
-  // A life that ends by itself, or that is killed by this, is followed by the next one, as systemd
-  // does it.
+  // Kills the life. After a life that was killed so, or that ended by itself, the next one starts,
+  // as with systemd.
   void KillAndRestart();
   void Heal();
 
@@ -31,7 +31,7 @@ class Server {
   // Only while it is up.
   Life& life() { return *life_; }
   const std::string& id() const { return id_; }
-  // Nothing from or to clients gets through.
+  // No message from or to clients gets through.
   bool is_unreachable = false;
 
  private:

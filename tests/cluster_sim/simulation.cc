@@ -19,7 +19,7 @@ namespace h5mirror::cluster_sim {
 namespace {
 
 constexpr absl::Duration kChaosTime = absl::Seconds(60);
-// Far beyond what a takeover takes, also of one that follows another.
+// Far longer than a takeover, or two in a row.
 constexpr absl::Duration kCalmTime = absl::Minutes(3);
 
 class Simulation {
@@ -37,11 +37,11 @@ class Simulation {
   void PauseFor(Server& server, absl::Duration time);
   void CutOffFor(Server& server, absl::Duration time);
   void RegistryAway();
-  // What an operator asks some server for.
+  // A random request of an operator to some server.
   void Operate();
   void Evict(const std::string& id);
   void Calm();
-  // Which cell has no owner that serves it; empty: none.
+  // A cell that no owner serves; empty: none.
   std::string Unserved();
   void CheckDisk();
 
@@ -53,7 +53,7 @@ class Simulation {
   std::vector<std::string> cells_;
   Servers servers_;
   std::vector<std::unique_ptr<Client>> clients_;
-  int writers_ = 0;  // that have not ended
+  int writers_ = 0;  // writers that have not ended
   bool stops_ = false;
   bool disturbs_ = true;
   absl::Duration calm_for_ = absl::Seconds(2);  // at most, between two disturbances
@@ -82,7 +82,7 @@ Simulation::Simulation(uint64_t seed) : world_(seed), has_operator_(seed % 3 == 
 Simulation::~Simulation() {
   for (const auto& client : clients_) world_.Kill(client.get());
   for (const auto& server : servers_) server->Kill();
-  // What is on its way holds lives, which look at the world when they end.
+  // Messages on their way keep lives alive, and these use the world when they end.
   world_.DropEvents();
 }
 
@@ -145,7 +145,7 @@ void Simulation::DisturbServer(Server& server) {
     case 2:
       return PauseFor(server, world_.Between(absl::Milliseconds(100), absl::Seconds(6)));
     case 3:
-    case 4:  // Long enough for a successor, and for what Ceph itself keeps on the blocklist.
+    case 4:  // Long enough for a successor, and for Ceph's own blocklist.
       return PauseFor(server, world_.Between(absl::Seconds(6), absl::Seconds(40)));
     case 5:
       return CutOffFor(server, world_.Between(absl::Seconds(1), absl::Seconds(30)));
@@ -172,7 +172,7 @@ void Simulation::Disturb() {
   world_.After(world_.Between(absl::Milliseconds(200), calm_for_), [this] { Disturb(); });
 }
 
-// The one that is asked remembers it. So it must be another one, that runs.
+// The server that is asked remembers the request. So it must be another server, and a running one.
 void Simulation::Evict(const std::string& id) {
   const auto asked = std::find_if(servers_.begin(), servers_.end(), [&id](const auto& each) {
     return each->is_up() && each->id() != id;
@@ -188,7 +188,7 @@ void Simulation::Operate() {
   const std::string cell = cells_[world_.Random(cells_.size())];
   const std::string id = servers_[world_.Random(servers_.size())]->id();
   const uint64_t wish = world_.Random(8);
-  absl::Status asked;  // Refusals are as good as any other answer.
+  absl::Status asked;  // A refusal is as good as any other answer.
   if (wish < 3) {
     asked = cluster::AskToMove(registry_, cell, id).status();
   } else if (wish == 3) {
@@ -205,7 +205,7 @@ void Simulation::Operate() {
 void Simulation::Calm() {
   world_.Trace("calm");
   disturbs_ = false;
-  // One that is to stand aside may never be up again.
+  // A server that must drain may never be up again.
   for (const auto& server : servers_) {
     cluster::AskToDrain(registry_, server->id(), cluster::DrainWish::kNone).IgnoreError();
   }
@@ -264,7 +264,7 @@ void Simulation::Run() {
 
 Outcome Simulate(uint64_t seed, Tracing tracing) {
   static const bool quiet = [] {
-    // Costs more than all else.
+    // The detection costs more than all else.
     absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     return true;
   }();

@@ -13,7 +13,7 @@ struct Outcome {
   uint64_t step = 0;
   uint64_t fingerprint = 0;
   uint64_t takeovers = 0;          // cells that got an owner after their first one
-  std::vector<std::string> trace;  // where it was asked for
+  std::vector<std::string> trace;  // if it was asked for
 };
 
 enum class Tracing : uint8_t { kOff, kOn };
@@ -21,11 +21,12 @@ enum class Tracing : uint8_t { kOff, kOn };
 // Plays the life that `seed` chooses. The same each time.
 Outcome Simulate(uint64_t seed, Tracing tracing = Tracing::kOff);
 
-// Plays `count` seeds from `first` on, in as many threads as there are cores. The lowest one found
-// that breaks a promise, with its trace, and `seed` says which; else the takeovers of all.
+// Plays `count` seeds from `first` on, in as many threads as there are cores. Returns the lowest
+// seed found that breaks a promise, with its trace; `seed` gets its number. If none does: the
+// takeovers of all.
 Outcome SimulateMany(uint64_t first, uint64_t count, uint64_t* seed);
 
-// Of a failure, for people: the end of the trace, seed and step, and how to replay it.
+// A failure, for people: the end of the trace, seed and step, and how to replay it.
 std::string Describe(uint64_t seed, const Outcome& outcome, size_t lines_max);
 
 }  // namespace h5mirror::cluster_sim

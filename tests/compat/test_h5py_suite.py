@@ -1,7 +1,7 @@
 """h5py's own suite: under the plugin the same tests pass and fail as in a plain run, also with metadata=memory.
 
-With mode=remote those fail besides that touch the local path themselves, and no others. With `./dev test --all` the
-suite runs with the connector too.
+With mode=remote only those tests fail besides that touch the local path themselves. With `./dev test --all` the suite
+runs with the connector too.
 """
 
 import xml.etree.ElementTree as xml
@@ -14,7 +14,7 @@ from harness.fixtures import H5PY_VERSIONS
 from harness.process import run
 from harness.site import Site
 
-# test_h5pl wants HDF5_PLUGIN_PATH to be unset: what it says is about the variable, not the plugin.
+# test_h5pl wants HDF5_PLUGIN_PATH to be unset: it tests the variable, not the plugin.
 ABOUT_THE_PLUGIN_PATH = "test_h5pl"
 
 CONNECTORS = {"connector": "h5mirror", "ticks": "h5mirror tick=100ms;drivers=all"}
@@ -70,7 +70,7 @@ def touches_the_local_path(test, version) -> bool:
 
 
 def assert_remote(plain, remote, version, label) -> None:
-    """What fails in `remote` fails plainly, or is one of the 15 that touch the local path."""
+    """A test that fails in `remote` also fails plainly, or is one of the 15 that touch the local path."""
     failed = {test for test, outcome in remote.items()
               if outcome == "failed" and plain[test] != "failed" and ABOUT_THE_PLUGIN_PATH not in test}
     others = sorted(test for test in failed if not touches_the_local_path(test, version))
@@ -141,7 +141,7 @@ def test_with_no_local_files_only_those_fail_that_touch_them(tmp_path, plainly, 
         for label, keys in (("remote", {}), ("remote-held", {"metadata": "memory"})):
             remote = run_suite(site, site.env(site.config(root=None, mode="remote", **keys)), label)
             assert_remote(plain, remote, version, label)
-            # What is left of files is what other drivers and open() wrote.
+            # The files that are left were written by other drivers and open().
             left = [path for path in (site.directory / label).rglob("*.h5*") if path.is_file()]
             assert len(left) < 20, left
         names = [row["name"] for row in site.json("ls")["files"]]
@@ -178,5 +178,5 @@ def test_with_the_connector_the_same_tests_pass_and_fail(tmp_path, plainly, vers
 
 
 def test_environments_are_there():
-    """Without them the test above would say nothing."""
+    """Without them the test above would prove nothing."""
     assert paths.venv_python(H5PY_VERSIONS[0]).exists()

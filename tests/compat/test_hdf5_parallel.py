@@ -1,7 +1,8 @@
-"""HDF5's own parallel tests pass when the connector mirrors their files, and each file is on the server as it was left.
+"""HDF5's own parallel tests pass when the connector mirrors their files, and the server has each file in its last
+state.
 
 With `./dev test --all` only: to build them takes minutes, and they take ten. tests/e2e/test_parallel.py has parallel
-programs for each run. Each test program names mpio itself, so it is the connector that brings h5mirror between.
+programs for each run. Each test program names mpio itself, so only the connector can bring h5mirror in.
 
 Left out, as they do not write through a parallel file or take longer than they tell: t_2Gio and t_bigio (gigabytes),
 t_pmulti_dset (over five minutes also without us), t_cache_image (which HDF5 does not run either), t_vfd (it calls a
@@ -24,8 +25,8 @@ PROGRAMS = ["testphdf5", "t_mpi", "t_cache", "t_pread", "t_pshutdown", "t_presta
 NOT_COMPARED = {"t_pread"}
 RANKS = {"openmpi": 3, "mpich": 2}
 # MPICH's ROMIO writes blocks with gaps as a whole ("data sieving"; of several ranks: "collective buffering"). Beyond
-# the file's end it puts whatever its buffer holds into the gaps, without the mirror too: bytes that no rank wrote. The
-# copy does not have them. Collective buffering stays on where it leaves none.
+# the file's end it fills the gaps with leftover bytes of its buffer, without the mirror too: no rank wrote these bytes,
+# and the copy does not have them. Collective buffering stays on where it leaves no such bytes.
 NO_SIEVING = "romio_ds_write disable\n"
 HINTS = {"t_shapesame": NO_SIEVING + "romio_cb_write disable\n"}
 PROGRAM_MAX_S = 900
@@ -74,7 +75,7 @@ class Suite:
         return process.wait(PROGRAM_MAX_S)
 
     def compare(self) -> int:
-        """Each file that is left, or was deleted, is a version on the server. How many there were."""
+        """Checks that each file, also a deleted one, is a version on the server. Returns how many there were."""
         on_server = {row["name"] for row in self.site.json("ls")["files"]}
         count = 0
         for file in [*self.site.work.glob("*.h5"), *self.kept.iterdir()]:

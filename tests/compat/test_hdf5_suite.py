@@ -34,7 +34,7 @@ KNOWN = {"page_buffer": ["test_raw_data_handling", "test_lru_processing", "test_
 
 
 def build() -> dict[str, Path]:
-    """Builds the programs where they are not built yet. Test name -> program, in ctest's order."""
+    """Builds the programs if they are not built yet. Test name -> program, in ctest's order."""
     done = subprocess.run([HERE / "build_hdf5_tests", paths.CACHE, paths.HDF5_SOURCE], timeout=1500,
                           capture_output=True, text=True)
     if done.returncode != 0 and not (paths.HDF5_SOURCE / "CMakeLists.txt").exists():
@@ -79,7 +79,7 @@ def compare_heads(site) -> tuple[int, list[str]]:
         record, stat = site.record(row["name"]), local.stat()
         if record["state"] != "clean" or (record["stat"]["inode"], record["stat"]["mtime_ns"]) != (
                 stat.st_ino, stat.st_mtime_ns):
-            continue  # Written since by another driver, by open(), or by a program that crashed on purpose.
+            continue  # It was written later by another driver, by open(), or by a program that crashed on purpose.
         site.settle(row["name"])
         count += 1
         if local.read_bytes() != site.head(row["name"]).read_bytes():

@@ -1,4 +1,4 @@
-// Thousands of stores are opened: what ASan remembers of each allocation would take half the time.
+// Thousands of stores are opened: ASan's record of each allocation would take half the time.
 #if defined(__SANITIZE_ADDRESS__)
 extern "C" const char* __asan_default_options();
 extern "C" const char* __asan_default_options() {

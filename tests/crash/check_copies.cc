@@ -30,7 +30,7 @@ absl::Status CheckFile(File& file, const FilePromises& promised) {
   for (const VersionInfo& version : *versions) {
     const Bytes golden = promised.GoldenOf(version.cut);
     const std::string bytes = ReadVersion(file, version.version);
-    // Of a rollback that failed nobody knows the cut.
+    // The cut of a failed rollback is unknown.
     const bool is_attempt = std::any_of(promised.attempts.begin(), promised.attempts.end(),
                                         [&](const Bytes& attempt) { return *attempt == bytes; });
     if (golden == nullptr ? !is_attempt : bytes != *golden) {
@@ -66,7 +66,7 @@ absl::Status CheckCopies(Env& env, const PlayOptions& options, const Promises& p
   }
   H5M_ASSIGN_OR_RETURN(const auto store, OpenOn(fresh, options, 0));
   for (const auto& [name, promised] : promises.files) {
-    if (!promised.name_changes.empty()) continue;  // It may have another name there.
+    if (!promised.name_changes.empty()) continue;  // The file may have another name there.
     const auto file = store->OpenFile(name);
     if (file.ok()) {
       H5M_RETURN_IF_ERROR(CheckFile(**file, promised));

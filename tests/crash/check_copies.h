@@ -10,8 +10,8 @@
 namespace h5mirror::store {
 
 // Rebuilds all files that the archive on the disk of `env` has copies of, on a disk of their own.
-// kFailedPrecondition: one cannot be rebuilt, a version of it has bytes that no cut had, or a copy
-// that was acked is not there.
+// kFailedPrecondition: a file cannot be rebuilt, a version of it has bytes that no cut had, or an
+// acked copy is missing.
 absl::Status CheckCopies(Env& env, const PlayOptions& options, const Promises& promises);
 
 }  // namespace h5mirror::store

@@ -16,17 +16,17 @@ namespace {
 
 struct Named {
   std::set<std::string> any, archived;
-  std::set<std::string> copied;  // what names of copies of files begin with
+  std::set<std::string> copied;  // prefixes of the names of files' copies
 };
 
-// Whether an object is of a copy of a file that is there. What a broken off copy has left is too:
-// the next one deletes it.
+// Whether an object is of a copy of an existing file. The rest of a broken-off copy counts too: the
+// next copy deletes it.
 bool IsOfCopy(const Named& named, const std::string& object) {
   const size_t end = object.find("/copy-");
   return end != object.npos && named.copied.contains(object.substr(0, end));
 }
 
-// What the indexes below `directory` name.
+// Collects the objects that the indexes below `directory` name.
 absl::Status Collect(const SqliteVfs& vfs, EnvTree& tree, const std::string& directory,
                      Named* named) {
   H5M_ASSIGN_OR_RETURN(const auto entries, tree.List(directory));
@@ -43,7 +43,7 @@ absl::Status Collect(const SqliteVfs& vfs, EnvTree& tree, const std::string& dir
     if (copy) named->copied.insert(StrCat("files/", HexOf(file.file_id)));
     for (const ArchivedSegment& row : rows) {
       named->any.insert(row.object);
-      // Of a file that is being deleted its objects go first.
+      // When a file is deleted, its objects go first.
       const bool is_going = directory.find("/gone-") != directory.npos;
       if (row.state == ArchiveState::kArchived && !is_going) named->archived.insert(row.object);
     }

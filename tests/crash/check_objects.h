@@ -10,8 +10,8 @@ namespace h5mirror::store {
 // The archive of the scenarios is this directory of the disk.
 inline constexpr char kArchiveDirectory[] = "arc";
 
-// kFailedPrecondition: an index names an object as archived that is not there, or there is an
-// object that no index names. No store may be open.
+// kFailedPrecondition: an index names an archived object that is missing, or there is an object
+// that no index names. No store may be open.
 absl::Status CheckObjects(Env& env);
 
 }  // namespace h5mirror::store

@@ -47,7 +47,7 @@ TEST(CrashReplayTest, ReplaysAState) {
                          << "\nwhat the power loss left is in " << directory;
 }
 
-// Without this a replay would be of another state.
+// Without this a replay would check another state.
 TEST(CrashReplayTest, ScenariosInStepMakeTheSameRecordAgain) {
   for (const Scenario& scenario : AllScenarios()) {
     if (scenario.pace == Pace::kConcurrent) continue;

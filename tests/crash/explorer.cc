@@ -20,11 +20,11 @@
 namespace h5mirror::store {
 namespace {
 
-// After so many mixtures without a new state there are hardly any left: another recording.
+// After so many mixtures without a new state hardly any are left: take another recording.
 constexpr int kMixturesMax = 24;
 constexpr int kRecordingsMax = 12;
 constexpr size_t kSecondLossEvery = 8;
-// In one of so many states a writer goes on before anything is applied.
+// In one of this many states a writer goes on before anything is applied.
 constexpr uint64_t kGoingOnEvery = 3;
 
 const char* NameOf(Unsynced unsynced) {
@@ -88,7 +88,7 @@ bool HasSums(const std::string& name) {
          absl::StartsWith(base, "pages-") || absl::StartsWith(base, "sums-");
 }
 
-// Flips any bit of any file that `may` rot; "": there is none.
+// Flips a random bit of a file that `may` rot. Returns a description; "": there is no such file.
 std::string FlipAnyBit(FaultEnv& env, bool (*may)(const std::string&), std::mt19937_64& random) {
   auto tree = env.OpenTree("/");
   std::vector<std::string> files;
@@ -111,7 +111,7 @@ std::vector<CrashPoint> PointsOf(int round, size_t change_count, std::mt19937_64
   point.change_count = change_count;
   if (round > 0) {
     point.seed = random();
-    // Now and then only one of both is mixed: it shows what the other would hide.
+    // Sometimes only data or only names are mixed: so one does not hide the effect of the other.
     if (random() % 4 == 0) point.data = random() % 2 ? Unsynced::kKept : Unsynced::kDropped;
     if (random() % 4 == 0) point.names = random() % 2 ? Unsynced::kKept : Unsynced::kDropped;
     point.order = random() % 2 ? NameOrder::kJournal : NameOrder::kPerDirectory;
@@ -138,7 +138,7 @@ class Explorer {
 
   Exploration Run() {
     for (int i = 0; i < kRecordingsMax && found_.violation.empty(); ++i) {
-      // The next one is of the other kind of disk (Recording), and has the second half.
+      // The next recording is on the other kind of disk (Recording), and gets the second half.
       limit_ = i == 0 ? (wanted_ + 1) / 2 : wanted_;
       if (IsDone()) break;
       Recording recording(scenario_, seed_ + i, fault_);
@@ -160,7 +160,7 @@ class Explorer {
  private:
   bool IsDone() const { return found_.state_count >= limit_ || !found_.violation.empty(); }
 
-  // Goes over the whole record, in any order: where it ends early, it has been everywhere.
+  // Goes over the whole record, in random order: if it ends early, it has been everywhere.
   void RunRound(const Recording& recording, int round) {
     std::mt19937_64 random(seed_ * 1'000'003 + round);
     std::vector<size_t> moments(recording.env().change_count() + 1);
@@ -328,7 +328,7 @@ std::optional<Replay> ParseReplay(const std::string& text) {
   return replay;
 }
 
-// Made under a name of this process: another one, which checks the same scenario, may save at the
+// Made under a name of this process: another process that checks the same scenario may save at the
 // same time.
 absl::Status SaveTree(FaultEnv& env, const std::string& directory) {
   H5M_ASSIGN_OR_RETURN(auto tree, env.OpenTree("/"));

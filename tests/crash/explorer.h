@@ -16,10 +16,10 @@
 
 namespace h5mirror::store {
 
-// A lie of the disk, made anew for each disk: it may remember what it saw.
+// Makes a lie for each disk: a lie may remember what it saw.
 using LieMaker = std::function<FaultEnv::Lie()>;
 
-// What is wrong with the disk below the store; unless given nothing.
+// The faults of the disk below the store; by default none.
 struct DiskFault {
   LieMaker lie_maker;
   bool lies_about_names = false;  // FaultEnv::SetLiesAboutNames()
@@ -36,7 +36,8 @@ class Recording {
  public:
   Recording(const Scenario& scenario, uint64_t seed, DiskFault fault = {});
 
-  // Why the scenario could not be played to its end, or what a crash of the program alone lost.
+  // Not OK: why the scenario could not be played to its end, or what a crash of only the program
+  // lost.
   absl::Status CheckEnd();
   // The violation that a power loss at `point` leads to. kTwo: there is a second one while the
   // store recovers from the first.
@@ -47,7 +48,7 @@ class Recording {
   std::unique_ptr<FaultEnv> Crash(const CrashPoint& point) const;
   const Promises& promises() const { return promises_; }
   const Scenario& scenario() const { return scenario_; }
-  // For people: where in the scenario `point` is, and how to have it again.
+  // For people: where in the scenario `point` is, and how to replay it.
   std::string Describe(const CrashPoint& point) const;
 
  private:
@@ -61,23 +62,23 @@ class Recording {
 };
 
 struct Exploration {
-  // Different trees that were checked, and how often one was checked anew because more had been
-  // promised by then.
+  // How many different trees were checked, plus how often a tree was checked again because more had
+  // been promised by then.
   size_t state_count = 0;
   size_t check_count = 0;
   // The first violation, with all that is needed to see it again; empty: none.
   std::string violation;
 };
 
-// Checks `state_count` states of recordings of `scenario`, the first made with `seed`, all over the
-// record; fewer where there are no more.
+// Checks `state_count` states of recordings of `scenario`, the first made with `seed`, spread over
+// the record; fewer if there are no more.
 Exploration Explore(const Scenario& scenario, uint64_t seed, size_t state_count,
                     const DiskFault& fault = {});
 
 // The same for disks that rot: flips one bit after the other, each on a copy of its own, in the
 // heads, pre-images and sums that the scenario leaves, and in stages as a power loss leaves them.
-// Bytes may get lost by it, never pass for others. (What was written directly and is not applied
-// yet has no sum; the index has none at all.)
+// Bytes may get lost, but wrong bytes must never be returned. (Direct bytes that are not applied
+// yet have no sum; the index has none at all.)
 Exploration ExploreRot(const Scenario& scenario, uint64_t seed, size_t flip_count,
                        const DiskFault& fault = {});
 
@@ -89,7 +90,7 @@ struct Replay {
 };
 std::optional<Replay> ParseReplay(const std::string& text);
 
-// Writes all that is on `env` below `directory`.
+// Writes all files of `env` below `directory`.
 absl::Status SaveTree(FaultEnv& env, const std::string& directory);
 
 }  // namespace h5mirror::store

@@ -1,5 +1,5 @@
-// Each call of the scenarios fails once, or from then on until the disk is well again: an error
-// says so, nothing that was acked is lost, and the file can be used.
+// Each call of the scenarios fails once, or all calls from it on fail until the disk works again.
+// An error says so, no acked byte is lost, and the file can be used.
 #include <algorithm>
 #include <cstdio>
 
@@ -14,13 +14,13 @@
 namespace h5mirror::store {
 namespace {
 
-// A full disk is tried again after 5 s: few tests wait for that.
+// A full disk is retried after 5 s: few tests wait for that.
 constexpr absl::Duration kPatience = absl::Milliseconds(100);
-// Most of the time each waits for a background that has met its fault.
+// Each play mostly waits for a background that has met its fault.
 constexpr int kAtOnce = 8;
 
 enum class Fault : uint8_t {
-  kOneError,  // EIO: a write may be short, what a sync should have covered is lost
+  kOneError,  // EIO: a write may be short, bytes that a sync should cover are lost
   kOneFull,   // ENOSPC
   kDiskGone,  // EIO of all calls
   kDiskFull,  // ENOSPC of all writes
@@ -55,7 +55,7 @@ class FailingCallsTest : public testing::TestWithParam<std::string> {
     call_count_ = env.call_count();
     disk_bytes_ = env.used_bytes();
   }
-  // What is wrong afterwards; "": nothing.
+  // The violation found afterwards; "": none.
   std::string Play(Fault fault, uint64_t call) const {
     FaultEnv env;
     // As in CephFS, or as on a local disk: each fault meets both, before either end.
@@ -68,13 +68,13 @@ class FailingCallsTest : public testing::TestWithParam<std::string> {
                        }});
     if (!end.wrong.empty()) return end.wrong;
     Promises& promised = end.promised;
-    // In turns, so that each fault meets both; at many states every one does.
+    // In turns, so that each fault meets both; in a run of many states each call does.
     const bool power_loss = call / std::size(kFaults) % 2 == 0;
     if (power_loss || HasAllFaults()) {
       CrashPoint point;
       point.change_count = env.change_count();
       point.seed = call;
-      // What is worst for an attempt that was made again, and what few choices of a seed hit.
+      // The worst case for a repeated attempt, and one that few seeds choose.
       if (call % 3 == 0 || HasAllFaults()) point.data = Unsynced::kDropped;
       Promises again = promised.At(SIZE_MAX);
       absl::Status kept = CheckDisk(*env.Crash(point), scenario_.options, call + 1, &again);
@@ -93,7 +93,7 @@ class FailingCallsTest : public testing::TestWithParam<std::string> {
 
 TEST_P(FailingCallsTest, LeaveTheHistoryWholeAndTheFileUsable) {
   ASSERT_NO_FATAL_FAILURE(Measure());
-  // Each call with one of the faults, which one goes round with the seed.
+  // Each call with one of the faults; the seed shifts which one.
   const uint64_t step = CallsStep();
   const size_t faults = HasAllFaults() ? std::size(kFaults) : 1;
   const uint64_t first = FirstSeed() % step;

@@ -13,8 +13,8 @@
 namespace h5mirror::store {
 namespace {
 
-// What the background met may show only now: a file that failed must be opened again. False where
-// it waits to try a full disk again.
+// A fault that the background met may show only now: the failed file must be opened again. False:
+// it waits to retry a full disk.
 bool IsStill(Store& store, const Promises& promised, absl::Duration patience) {
   for (const auto& [name, file] : promised.files) {
     auto opened = store.OpenFile(name);
@@ -30,7 +30,7 @@ absl::Status CheckLiving(Player& player, CountedEnv& env, const FailingPlay& pla
   if (!IsStill(*player.store(), *promised, play.patience)) return absl::OkStatus();
   const absl::Status kept = CheckStore(*player.store(), env, play.choice, promised);
   if (!absl::StrContains(kept.message(), "must be opened again")) return kept;
-  // The file may die only now of what it met before.
+  // A fault that the file met before may make it fail only now.
   return CheckStore(*player.store(), env, play.choice, promised);
 }
 

@@ -22,7 +22,7 @@ struct FailingPlay {
   uint64_t seed = 1;
   uint64_t choice = 0;  // as CheckStore()'s
   absl::Duration patience;
-  // Makes the disk well again.
+  // Makes the disk work again.
   absl::FunctionRef<void()> lift;
   // The text of an error that the fault explains, beside kIoError and kNoSpace.
   const char* reason = kIoError;
@@ -30,21 +30,21 @@ struct FailingPlay {
   bool is_for_good = false;
 };
 
-// What a play left, its store closed.
+// The result of a play, with its store closed.
 struct PlayEnd {
   Promises promised;
   std::string wrong;  // "": nothing
 };
 
-// Plays `scenario` on `env`, whose calls fail. Then the disk is well again, and the same store is
-// checked, unless it waits to try a full disk again.
+// Plays `scenario` on `env`, whose calls fail. Then the disk works again, and the same store is
+// checked, unless it waits to retry a full disk.
 PlayEnd PlayOnFailing(CountedEnv& env, const Scenario& scenario, const FailingPlay& play);
 
 // Whether the error that a step met tells people about `reason`, or about a file.
 bool TellsWhy(const absl::Status& status, const char* reason);
 
-// Calls `play(i)` for each i below `count`, `at_once` of them at a time, until one says what is
-// wrong. The result is that; "": nothing.
+// Calls `play(i)` for each i below `count`, `at_once` of them at a time, until one returns a
+// violation. Returns that; "": none.
 std::string PlayAll(uint64_t count, int at_once, const std::function<std::string(uint64_t)>& play);
 
 }  // namespace h5mirror::store

@@ -1,6 +1,6 @@
-// Faults that are planted to see whether the crash tests find them: a harness that cannot fail
-// proves nothing. All are of the disk below the store, or of what the linker put in place of a
-// function (store_faults.h); the store itself has no switches.
+// Faults that are planted to check that the crash tests find them: a harness that cannot fail
+// proves nothing. All are in the disk below the store, or in functions that the linker replaces
+// (store_faults.h); the store itself has no switches.
 #ifndef H5MIRROR_TESTS_CRASH_PLANTED_FAULTS_H_
 #define H5MIRROR_TESTS_CRASH_PLANTED_FAULTS_H_
 

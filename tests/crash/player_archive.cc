@@ -50,7 +50,7 @@ void Player::RandomArchive(const std::string& file) {
     absl::MutexLock lock(&mutex_);
     is_copied = promises_.files[file].is_copied;
   }
-  // A job without copies deletes those that there are.
+  // A job without copies deletes the existing copies.
   if (is_copied || Random(3) == 0) {
     ArchiveCopy(file, Random(2) ? INT_MAX : static_cast<int>(Random(24)));
   } else {

@@ -16,8 +16,8 @@ void Player::Fork(const std::string& file, VersionNumber version, const std::str
     absl::MutexLock lock(&mutex_);
     promises_.files[new_name].forked = {opened->file_id(), target->version};
   }
-  // Held from its first moment on. Else the background may close it, in its own time, before
-  // anybody holds it, and the record is not the same each time.
+  // The player holds the file from its first moment on. Else the background may close it at any
+  // time before, and the record would differ from run to run.
   if (pace_ == Pace::kInStep && FileOf(new_name) == nullptr) return;
   ForkRequest request;
   request.request_id = RandomId();

@@ -54,7 +54,7 @@ void Player::ChangeName(const std::string& file, const std::string& new_name,
     promises_.files[file].name_changes.push_back({new_name, false, SIZE_MAX});
   }
   const bool done = Ok(call());
-  files_.erase(file);  // Under its new name it is another object.
+  files_.erase(file);  // Under its new name the file is another object.
   if (!done) return;
   names_[file] = new_name;
   const size_t changes = env_.change_count();
@@ -89,7 +89,7 @@ void Player::Purge(const std::string& file) {
   ChangeName(file, FilePromises::kPurged, [&]() -> absl::Status {
     auto count = store_->PurgeRemoved(absl::InfiniteFuture());
     if (!count.ok()) return count.status();
-    // One that cannot be read is left to the next purge.
+    // An unreadable one is left to the next purge.
     return *count > 0 ? absl::OkStatus() : absl::InternalError(file + " is left to the next purge");
   });
 }

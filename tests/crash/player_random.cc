@@ -48,7 +48,7 @@ void Player::RandomName(const std::string& file) {
 }
 
 void Player::RandomFork(const std::string& file) {
-  constexpr int kForksMax = 2;  // that nobody writes, and each check reads
+  constexpr int kForksMax = 2;  // each check reads them, and no step writes them
   const VersionNumber version = RandomVersion(file);
   if (version == 0 || fork_count_ == kForksMax) return;
   Fork(file, version, StrCat("f/fork-", fork_count_++, ".h5"));

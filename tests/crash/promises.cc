@@ -16,7 +16,7 @@ std::vector<T> Until(const std::vector<T>& all, size_t change_count) {
   return some;
 }
 
-// All of them, as somebody may have heard of each by then or not.
+// All of them: a caller may have heard of each by then or not.
 template <typename T>
 std::vector<T> AckedUntil(std::vector<T> all, size_t change_count) {
   for (T& one : all) {

@@ -5,7 +5,7 @@
 namespace h5mirror::store {
 namespace {
 
-// `count` versions more.
+// Makes `count` more versions.
 void Versions(Player& player, const std::string& file, int count, uint64_t pages) {
   player.Begin(file);
   for (int i = 0; i < count; ++i) {
@@ -29,7 +29,7 @@ void ArchiveSingles(Player& player) {
   OneVersion(player, "d/x.h5", 3);
 }
 
-// Each step is once the last one.
+// Each step of the job is once the last one.
 void ArchiveCutShort(Player& player) {
   OneVersion(player, "x.h5", 8);
   for (int step_max = 1; step_max <= 10; ++step_max) {
@@ -130,7 +130,7 @@ void ArchiveCopiesCutShort(Player& player) {
   player.ArchiveCopy("x.h5");
 }
 
-// In the midst of a session, and of readers that look on.
+// In the middle of a session, and of readers that continue.
 void ArchiveBesideAll(Player& player) {
   OneVersion(player, "x.h5", 12);
   Versions(player, "x.h5", 4, 12);

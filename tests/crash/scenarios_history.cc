@@ -18,7 +18,7 @@ void RollbackWithin(Player& player) {
   player.WaitApplied("x.h5");
   OneVersion(player, "x.h5", 2.5);
   player.Rollback("x.h5", 3);
-  player.Rollback("x.h5", 2);  // Before the one above is applied, or after.
+  player.Rollback("x.h5", 2);  // Before the rollback above is applied, or after.
   player.WaitApplied("x.h5");
   OneVersion(player, "x.h5", 1);
 }
@@ -143,8 +143,8 @@ void ReadersBesideCuts(Player& player) {
   player.FinishExport();
 }
 
-// Sessions that take the file from others, with ticks, uncut bytes and a new generation left
-// behind.
+// Sessions that take the file over from others; these leave ticks, uncut bytes and a new
+// generation.
 void Handovers(Player& player) {
   OneVersion(player, "x.h5", 8);
   player.Begin("x.h5");

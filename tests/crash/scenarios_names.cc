@@ -50,7 +50,7 @@ void Removals(Player& player) {
   player.Purge("y.h5");
 }
 
-// Right after the removal, so that no other move has made its end durable.
+// Purges right after the removal, so that no other move has made the removal's end durable.
 void PurgesAtOnce(Player& player) {
   OneVersion(player, "d/x.h5", 4);
   OneVersion(player, "y.h5", 4);

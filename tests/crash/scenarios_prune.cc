@@ -5,7 +5,7 @@
 namespace h5mirror::store {
 namespace {
 
-// `count` versions more.
+// Makes `count` more versions.
 void Versions(Player& player, const std::string& file, int count, uint64_t pages) {
   player.Begin(file);
   for (int i = 0; i < count; ++i) {
@@ -46,8 +46,8 @@ void PruneRuns(Player& player) {
   OneVersion(player, "x.h5", 3);
 }
 
-// Which rows go first decides what the oldest version reads: a newer row of the same page, or a
-// longer one around it, must not come before.
+// The order in which rows are moved decides what the oldest version reads: a newer row of the same
+// page, or a longer row around it, must not come before.
 void PruneOrder(Player& player) {
   OneVersion(player, "x.h5", 8);
   player.Begin("x.h5");
@@ -66,7 +66,7 @@ void PruneOrder(Player& player) {
   OneVersion(player, "x.h5", 1);
 }
 
-// The oldest version reaches further than those that follow it, and has a hole where they grow.
+// The oldest version is larger than the next ones, and has a hole where these grow.
 void PruneSizes(Player& player) {
   player.Begin("x.h5");
   player.Write("x.h5", 0, 3);
@@ -138,7 +138,7 @@ void PruneCutShort(Player& player) {
   player.Prune("x.h5", {4});
 }
 
-// Rollbacks that are not applied bring back bytes of segments that a prune would give back.
+// Unapplied rollbacks need bytes of segments that a prune would free.
 void PruneAndRollback(Player& player) {
   OneVersion(player, "x.h5", 10);
   Versions(player, "x.h5", 5, 10);
@@ -156,7 +156,7 @@ void PruneAndRollback(Player& player) {
   player.WaitApplied("x.h5");
 }
 
-// A prune in the midst of a session, and of readers that look on.
+// A prune in the middle of a session, and of readers that continue.
 void PruneBesideAll(Player& player) {
   OneVersion(player, "x.h5", 12);
   Versions(player, "x.h5", 4, 12);

@@ -1,4 +1,4 @@
-// What the environment says about a run of the crash tests.
+// Settings of a run of the crash tests, from the environment.
 #ifndef H5MIRROR_TESTS_CRASH_SETTINGS_H_
 #define H5MIRROR_TESTS_CRASH_SETTINGS_H_
 
@@ -21,12 +21,12 @@ inline constexpr uint64_t kCrashStates = 20'000;
 inline uint64_t CrashStateCount() {
   return FromEnvironment("H5M_CRASH_STATES", kCrashStates) / kDivisor;
 }
-// Of the calls of a scenario each that fails in its turn: every one, or one of so many.
+// The step between the calls of a scenario that fail in turn: 1 means every call.
 inline uint64_t CallsStep() {
   const uint64_t states = FromEnvironment("H5M_CRASH_STATES", kCrashStates);
   return std::max<uint64_t>(1, kDivisor * kCrashStates / std::max<uint64_t>(states, 1));
 }
-// With how many of the four faults each does: one, or at many states all.
+// Whether each call fails with all four faults (in a run of many states), or with one.
 inline bool HasAllFaults() {
   return FromEnvironment("H5M_CRASH_STATES", kCrashStates) >= 5 * kCrashStates;
 }

@@ -17,7 +17,7 @@ std::atomic<StoreFault> planted{StoreFault::kNone};
 void PlantStoreFault(StoreFault fault) { planted = fault; }
 bool IsPlanted(StoreFault fault) { return planted == fault; }
 
-// By their names for the linker: of each function, the store's own and what is called instead.
+// For each function: the store's own, and the one that is called instead, by their linker names.
 uint32_t RealCrc32cExtend(uint32_t crc, std::string_view data) __asm__(
     "__real__ZN8h5mirror12Crc32cExtendEjSt17basic_string_viewIcSt11char_traitsIcEE");
 uint32_t FaultyCrc32cExtend(uint32_t crc, std::string_view data) __asm__(

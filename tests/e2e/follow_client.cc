@@ -9,7 +9,7 @@
 //   middle
 //                                   of its first message, that read nothing; HOLDS 1: cuts are held
 //                                   for each: {"stalled": calls so far}
-// An error is {"error": {"code", "message"}}. The calls go with the process.
+// An error is {"error": {"code", "message"}}. The calls end with the process.
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
@@ -40,7 +40,7 @@ std::string RandomId() {
 std::unique_ptr<v1::Snapshots::Stub> Connect(const std::string& address) {
   grpc::ChannelArguments own;
   own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  own.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // What is not read stays with the server.
+  own.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);  // Unread bytes stay with the server.
   return v1::Snapshots::NewStub(
       grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), own));
 }
@@ -49,7 +49,7 @@ json Error(const grpc::Status& status) {
   return {{"error", {{"code", status.error_code()}, {"message", status.error_message()}}}};
 }
 
-// A call of which nothing but the headers is taken.
+// A call that reads only the headers.
 class Stalled {
  public:
   Stalled(const std::string& address, const v1::FollowFileRequest& request)
@@ -153,5 +153,5 @@ int main(int argc, char** argv) {
   h5mirror::Client client(argv[1], argv[2]);
   std::string line;
   while (std::getline(std::cin, line)) std::cout << client.Do(line).dump() << std::endl;
-  std::_Exit(0);  // Its calls are not ended in good order.
+  std::_Exit(0);  // Its calls do not end in order.
 }

@@ -31,12 +31,12 @@ def tls_site(tmp_path, secrets):
 
 @pytest.fixture
 def site(bare_site):
-    """No history is at stake here."""
+    """These tests need no history."""
     return bare_site
 
 
 def soon(result, patience):
-    """It did not wait for the end of --timeout."""
+    """The command must not wait for the end of --timeout."""
     assert result.seconds < patience, result.describe()
     return result
 
@@ -74,11 +74,11 @@ def test_another_servers_ca_is_named_at_once(tls_site, tmp_path):
 
 
 def test_a_server_that_comes_up_late_is_waited_for(tls_site, secrets):
-    """TLS or not: what is away is not asked what it speaks."""
+    """TLS or not: a server that is away is not asked what it speaks."""
     tls_site.server.stop()
     waiting = tls_site.start([paths.BIN / "h5mirror", "--server", tls_site.address, "--timeout", "120", "--ca",
                               secrets / "ca.pem", "--token", f"@{secrets / 'token'}", "ls"])
-    time.sleep(0.5)  # Whatever comes first is right.
+    time.sleep(0.5)  # Whichever comes first is right.
     tls_site.server.start()
     waiting.wait().ok()
 
@@ -92,7 +92,7 @@ OPEN = """
 
 
 def test_mode_a_has_the_reason_why_not(both):
-    """As sec2: h5py makes a second attempt after each error of other drivers, and shows that one's."""
+    """As sec2: after an error of another driver h5py makes a second attempt, and shows the error of that one."""
     both.py("h5py.File('x.h5', 'w')['x'] = np.arange(10)")
     with open(both.local("x.h5"), "rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -175,7 +175,7 @@ def test_doctor_sees_an_installation_without_the_connector(bare_site):
 
 
 def doctor_with_cache_in(site, **directories):
-    """HOME, XDG_CACHE_HOME and TMPDIR are those that are named, or none."""
+    """HOME, XDG_CACHE_HOME and TMPDIR are the named ones, or unset."""
     env = {key: value for key, value in hdf5.plain_env().items() if key not in ("HOME", "XDG_CACHE_HOME")}
     env |= {key: str(value) for key, value in directories.items()}
     return run([paths.BIN / "h5mirror", "--server", site.address, "doctor", "--libhdf5", paths.HDF5 / "lib" / "libhdf5.so"], site.logs,
@@ -184,7 +184,7 @@ def doctor_with_cache_in(site, **directories):
 
 @pytest.mark.parametrize("key, below", [("HOME", ".cache"), ("XDG_CACHE_HOME", "."), ("TMPDIR", f"h5mirror-{os.geteuid()}")])
 def test_doctor_writes_through_no_link_that_was_there_first(site, tmp_path, key, below):
-    """Where all may write, another user may have made the directories."""
+    """In a place that all may write, another user may have made the directories."""
     around, victim = tmp_path / "around", tmp_path / "victim"
     victim.write_text("precious")
     planted = around / below / "h5mirror" / "doctor"

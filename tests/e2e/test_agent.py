@@ -40,7 +40,7 @@ class Agent:
         return self
 
     def stop(self):
-        """SIGTERM; returns what it has done: files, and cuts that came. It waits 1 s for readers that are connected."""
+        """SIGTERM. Returns its totals: files, and cuts that came. It waits 1 s for connected readers."""
         self.process.signal(15)
         self.process.wait(20).ok()
         assert not self.socket.exists()
@@ -55,7 +55,7 @@ def free_port():
 
 
 class Counted:
-    """A site whose server tells how often it was asked what."""
+    """A site whose server counts the calls of each kind."""
 
     def __init__(self, site):
         self.port = free_port()
@@ -80,7 +80,7 @@ def look(site, agent, *options):
 
 
 def stop_late(site, seconds, processes):
-    """Goes on for so long, or until one of them has ended."""
+    """Goes on for so long, or until one reader has ended."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and all(each.running() for each in processes):
         time.sleep(0.05)
@@ -352,7 +352,7 @@ def test_readers_find_it_when_it_comes_and_are_refused_for_other_servers(bare_si
     agent.start()
     live.step()
     assert reader.ask("open") == "2"
-    time.sleep(11)  # The one that refused is left alone for some seconds.
+    time.sleep(11)  # Readers leave a refusing one alone for some seconds.
     assert reader.ask("open") == "2"
     assert agent.stop()[0] == 1
 
@@ -394,7 +394,7 @@ def test_it_goes_on_when_the_server_was_restarted(wheel):
     reader, _ = live.reader(agent=agent.socket)
     live.step(2)
     assert reader.ask("again") == "2"
-    wheel.settle("run.h5")  # Else the server may not know the file any more.
+    wheel.settle("run.h5")  # Else the server may no longer know the file.
     wheel.server.kill9()
     wheel.server.start()
     live.step()
@@ -428,7 +428,7 @@ def test_who_may_connect_reads_with_its_token(tmp_path):
 
 
 def test_what_a_root_leads_to_is_of_the_moment_of_its_open(wheel):
-    """Links and virtual datasets, as in test_live_reader.py: never of a later cut than what leads to them."""
+    """Links and virtual datasets, as in test_live_reader.py: never of a later cut than the file that leads to them."""
     writer = start(wheel, LINKED, reading=False)
     writer.ask("0")
     wheel.settle("rest.h5")

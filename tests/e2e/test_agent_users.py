@@ -1,6 +1,6 @@
 """Users of one host behind one h5mirror-agent: each reads what the server lets it read, and no more.
 
-The server's socket is root's alone, so what a user reads comes from the agent.
+Only root may use the server's socket, so a user's reads come from the agent.
 """
 
 import array
@@ -42,7 +42,7 @@ TABLES = AGENTS + OWN
 
 
 def readable_by_all(directory: Path) -> None:
-    """What a reader needs, in a copy: the checkout and HDF5 may lie where other users cannot read."""
+    """A copy of all that a reader needs: other users may not be able to read the checkout and HDF5."""
     shutil.copy(paths.hdf5_tool("h5dump"), directory / "h5dump")
     shutil.copytree(paths.LIB, directory / "plugin", ignore=lambda _, names: {n for n in names if n.endswith(".a")})
     (directory / "lib").mkdir()

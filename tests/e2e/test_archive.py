@@ -18,7 +18,7 @@ WRITE = """
             f.attrs["n"] = n
             f.require_dataset("d", (20_000,), "f8")[:] = np.random.rand(20_000)
 """
-ONCE = {"archive_every": "1h", "archive_after": "0s"}  # only where it is ordered
+ONCE = {"archive_every": "1h", "archive_after": "0s"}  # only on request
 ALWAYS = {"archive_every": "1s", "archive_after": "0s"}
 
 
@@ -58,7 +58,7 @@ def archive(tmp_path):
 
 @pytest.fixture
 def ordered(tmp_path, archive):
-    """A site that archives only where it is told to, and whose run.h5 has ten versions that are noted."""
+    """A site that archives only on request, and whose run.h5 has ten noted versions."""
     with site_with(tmp_path, f"dir:{archive}", **ONCE) as site:
         write(site, "run.h5", 0, 10)
         site.keep("run.h5")
@@ -66,7 +66,7 @@ def ordered(tmp_path, archive):
 
 
 def remote_number(site, version):
-    """What a reader on another machine finds in a version."""
+    """The content of a version for a reader on another machine."""
     script = site.script(f'print(h5py.File("run.h5", "r").attrs["n"], h5py.File("run.h5", "r")["d"][:].sum() > 0)')
     config = site.config(mode="reader", version=version)
     number, has_data = site.run(script, config=config).ok().out.split()
@@ -151,7 +151,7 @@ def test_a_removed_file_keeps_its_objects_until_it_is_gone_for_good(ordered, arc
     ordered.server.start()
     ordered.cli("rm", "run.h5").ok()
     ordered.server.stop()
-    ordered.server.start()  # It looks for such files once an hour, from the start on.
+    ordered.server.start()  # It looks for such files once an hour, and at its start.
     wait_until(lambda: not objects(archive), "a file that is gone keeps its objects", 60)
 
 
@@ -226,7 +226,7 @@ def test_a_full_archive_leaves_history_on_the_disk(tmp_path, archive):
 
 @pytest.mark.limit(280)
 def test_kills_while_it_archives(tmp_path, archive):
-    """Each time the server is killed in the midst of a put, which takes 1 s at least, or just after one."""
+    """Each time the server is killed in the middle of a put, which takes at least 1 s, or just after it."""
     with site_with(tmp_path, f"dir:{archive}", **ONCE, archive_rate="4MiB") as site:
         chance = random.Random(48)
         half_done = 0
@@ -315,7 +315,7 @@ def test_keys_that_others_can_read_are_refused(tmp_path):
         assert refused.code == 2 and "archive = " in refused.err and str(keys) in refused.err, refused.describe()
         assert "S\n" not in refused.err
         keys.chmod(0o600)
-        site.server.start()  # Nobody answers there, and a root is served all the same.
+        site.server.start()  # No service answers there; the root is served all the same.
         write(site, "run.h5", 0, 2)
         wait_until(lambda: server_state(site)["error"], "nobody is told", 60)
         began = time.monotonic()

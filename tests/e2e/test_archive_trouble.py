@@ -1,5 +1,5 @@
 """An archive in S3 that cannot be used: each error names the place and the way out, writers notice nothing, and all is
-archived once it is well again."""
+archived once it works again."""
 
 import contextlib
 
@@ -21,7 +21,7 @@ def service(tmp_path, **options):
 
 
 def assert_told(site, *words):
-    """An order ends with an error that has these words, and so does what the server tells of its archive."""
+    """A request ends with an error that has these words, and the server's report on its archive has them too."""
     def shown():
         refused = site.cli("archive", "run.h5")
         assert refused.code != 0, refused.describe()
@@ -32,7 +32,7 @@ def assert_told(site, *words):
 
 
 def archive_again(site):
-    """The server may look a moment later whether the archive is well again."""
+    """The server may notice a moment later that the archive works again."""
     wait_until(lambda: site.cli("archive", "run.h5").code == 0, "it is not archived", 60)
     wait_until(lambda: server_state(site)["error"] == "", "it is not well again", 60)
     assert not segments(site, "run.h5")
@@ -159,7 +159,7 @@ def test_a_directory_on_which_nothing_is_mounted(tmp_path):
                 site.server.start()
             assert_told(site, str(place), "lacks the object", "is its disk mounted")
             read = site.cli("export", "run.h5@1", tmp_path / f"{n}.h5")
-            # A server that has the directory open still reads in it.
+            # A server that has the directory open can still read in it.
             assert not restarts or (read.code != 0 and str(place) in read.err), read.describe()
             assert not list(place.iterdir()), "a second life began in it"
             place.rmdir()

@@ -61,7 +61,7 @@ def test_commit_says_that_no_cut_came_in_time(site):
 
 
 def test_a_request_outlives_its_writer(site):
-    """The writer is killed while somebody waits: what it left becomes the version that was asked for, or is one."""
+    """The writer is killed while a caller waits for a version: its last cut becomes that version, or is one already."""
     writer = loop(site)
     site.cli("commit", "run.h5", "-m", "first").ok()
     writer.kill()

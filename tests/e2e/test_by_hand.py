@@ -41,8 +41,8 @@ CONTENTS = {1: "abcd", 2: "Abcde", 3: "XbCde"}
 
 
 def test_the_example_of_2021(example, compression):
-    """Logical to physical pages of each version. The newest lies in the head, as a plain file; what it replaced was
-    saved once, by the version that had it: version 2 shares P2's old content with version 1."""
+    """Logical to physical pages of each version. The newest is in the head, as a plain file. Replaced pages were saved
+    once, by the version that had them: version 2 shares P2's old content with version 1."""
     maps = {}
     for version in CONTENTS:
         shown = example.json("show", f"example.h5@{version}", "--map")

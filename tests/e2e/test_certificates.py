@@ -44,7 +44,7 @@ private_key = {directory}/ca.key
 """)
         self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                      "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=The site")
-        os.chmod(directory / "ca.pem", 0o644)  # Whatever the umask is: the server refuses one that others may write.
+        os.chmod(directory / "ca.pem", 0o644)  # Whatever the umask is: the server refuses a file that others may write.
         self.revoke()
 
     def openssl(self, *arguments) -> None:
@@ -201,7 +201,7 @@ def test_http_takes_a_renewed_certificate(lab):
     run([paths.BIN / "h5mirrord", "init", "--dir", lab.keys, "--host", "localhost"], lab.site.logs).ok()
     os.kill(lab.site.server.pid, 1)
     wait_until(lambda: served() != old, "HTTP goes on with the old certificate", 60)
-    # What was open before goes on.
+    # Connections from before go on.
     seen = b""
     while not seen.endswith(b": \n"):
         seen = stream.readline()

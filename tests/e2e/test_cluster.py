@@ -61,7 +61,8 @@ class Pair:
 
     @staticmethod
     def _owns(server) -> bool:
-        """This life of it has opened the cell. The tools follow callers' redirects, so their answers do not tell."""
+        """Whether this life of the server has opened the cell. The tools follow redirects, so their answers do not
+        tell."""
         return "cluster: owns the cell" in server.log()
 
     def _answers(self, server) -> bool:
@@ -69,7 +70,7 @@ class Pair:
         return self.site.cli("--timeout", "1", "status", "none.h5").code == 3
 
     def await_takeover(self) -> None:
-        """Until the other server serves the root; then it is the site's."""
+        """Waits until the other server serves the root; then it is the site's server."""
         wait_until(lambda: self._owns(self.other), f"nobody takes over:\n{self.other.log_tail()}", 90)
         wait_until(lambda: self._answers(self.other), f"it does not answer:\n{self.other.log_tail()}", 90)
 
@@ -83,7 +84,7 @@ class Pair:
         return writer
 
     def await_more(self, writer, count: int = 5) -> None:
-        """So many cuts that are acked as durable from now on."""
+        """Waits for so many cuts that are acked as durable from now on."""
         done = writer.out().count("cut ")
         writer.wait_for_line(f"cut {done + count}")
 
@@ -138,8 +139,8 @@ def ceph_pair(tmp_path):
 
 
 def test_a_killed_owner_is_followed_by_the_other_server(pair):
-    """The writer is sent to the owner, loses it, and goes on with its successor. A watch that begins while nobody serves
-    the file waits for the successor."""
+    """The writer is sent to the owner, loses it, and goes on with its successor. A watch that begins while no server
+    has the file waits for the successor."""
     writer = pair.start_writer()
     assert "r.h5" in pair.owner.log() and "session begin" not in pair.other.log()
     pair.site.cli("commit", "r.h5").ok()
@@ -155,7 +156,7 @@ def test_a_killed_owner_is_followed_by_the_other_server(pair):
 
 
 def test_an_owner_that_is_stopped_hands_its_cells_over(pair):
-    """SIGTERM: the successor has nothing to give up, and nothing to recover."""
+    """SIGTERM: the successor need not give a server up, and has nothing to recover."""
     writer = pair.start_writer()
     pair.site.cli("commit", "r.h5").ok()
     pair.site.keep("r.h5")
@@ -167,8 +168,8 @@ def test_an_owner_that_is_stopped_hands_its_cells_over(pair):
 
 
 def test_an_owner_that_stood_still_ends_when_it_wakes_up(pair):
-    """While it stands still, the lock of its store keeps its successor off. It wakes up, learns that it is over, and
-    ends with code 9; only then the other one opens the root."""
+    """While the owner stands still, the lock of its store keeps its successor off. It wakes up, learns that it was
+    given up, and ends with code 9; only then the other server opens the root."""
     writer = pair.start_writer()
     pair.site.cli("commit", "r.h5").ok()
     pair.site.keep("r.h5")
@@ -185,7 +186,7 @@ def test_an_owner_that_stood_still_ends_when_it_wakes_up(pair):
 
 
 def test_an_owner_comes_back_under_its_name(pair):
-    """Its former life is given up and fenced first, by itself or by the other one."""
+    """Its former life is given up and fenced first, by itself or by the other server."""
     pair.owner.kill9()
     pair.await_takeover()
     pair.owner.start()
@@ -196,8 +197,8 @@ def test_an_owner_comes_back_under_its_name(pair):
 
 
 def test_on_ceph_a_server_that_stood_still_writes_nothing(ceph_pair):
-    """Its successor serves the root while it stands still, and acks cuts. It wakes up in the middle of its work, and
-    not a byte of it lands: each version and the head are whole, and as the writer has them."""
+    """While the owner stands still, its successor serves the root and acks cuts. The owner wakes up in the middle of
+    its work, and none of its bytes land: each version and the head are whole, and equal the writer's."""
     pair = ceph_pair
     writer = pair.start_writer()
     pair.site.cli("commit", "r.h5").ok()
@@ -208,7 +209,7 @@ def test_on_ceph_a_server_that_stood_still_writes_nothing(ceph_pair):
     pair.site.cli("commit", "r.h5").ok()
     pair.site.keep("r.h5")
     pair.owner.process.signal(signal.SIGCONT)
-    # The first that it learns of: its session has ended, or its record says that it is over.
+    # It learns first either that its session has ended, or from its record that it was given up.
     assert pair.owner.process.wait(60).code in (8, 9), pair.owner.log_tail()
     pair.await_more(writer)
     pair.finish(writer)

@@ -1,7 +1,7 @@
-"""The archive of a cluster: each cell has its part of one, which goes with the cell from server to server.
+"""The archive of a cluster: each cell has its part of it, which goes with the cell from server to server.
 
-The registry is in a file, and the root is a local directory: nothing but the stores' locks fences. What calls of a
-server that has lost a cell may do late is tested beside the code (onion_store/file/archive_late_calls_test.cc).
+The registry is in a file, and the root is a local directory: nothing but the stores' locks fences. Late calls of a
+server that has lost a cell are tested beside the code (onion_store/file/archive_late_calls_test.cc).
 """
 
 import json
@@ -15,7 +15,7 @@ from harness.cluster import Cluster
 from harness.process import Process, run, wait_until
 from test_archive import s3  # noqa: F401  the fixture
 
-# Only what is ordered is archived.
+# Archives only on request.
 OPTIONS = {"archive_every": "1h", "archive_after": "0s", "archive_heads": "true"}
 
 
@@ -85,7 +85,7 @@ def make(tmp_path, place):
 
 
 def test_each_cell_has_its_part_and_takes_it_along(make, place):
-    """Archived versions read at the next owner of the cell, and are brought back there."""
+    """Archived versions can be read at the next owner of the cell, and be brought back there."""
     cluster = make()
     names = ("p/run.h5", "q/run.h5")
     for name in names:
@@ -143,12 +143,12 @@ def test_an_owner_is_lost_in_the_middle_of_an_archive_job(make, place, end):
     check(cluster, "p/run.h5")
     archive(cluster, "p/run.h5")
     assert not segments(cluster, "p/run.h5") and not list(place.rglob("*.new"))
-    # What the former owner put is given up, not taken over: each segment has one object.
+    # Objects of the former owner are given up, not taken over: each segment has one object.
     numbers = [each.name.split("-")[1] for each in objects(place / "cells/p")]
     assert len(numbers) == len(set(numbers))
     check(cluster, "p/run.h5")
-    # What a prune makes useless goes, though another server put it: with the next copy, which may be the last to
-    # need it.
+    # Objects that a prune makes useless are deleted, though another server put them: with the next copy, since the last
+    # one may need them.
     cluster.tools.kept.clear()
     cluster.tools.cli("prune", "p/run.h5", "--keep-last", "1").ok()
     archive(cluster, "p/run.h5")

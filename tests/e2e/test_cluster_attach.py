@@ -1,9 +1,9 @@
 """Programs that open files, and programs that end, at moments around a takeover of their files' cells.
 
-What was flushed into a file that was opened then comes to the next server, though its program makes no more HDF5 calls.
-What a program closes is durable when it ends, if its `timeout` is longer than the takeover. With the defaults no call
-waits for that, and the rest comes while the program lives. A registry in a file. With --all programs also end, and cells
-move in order.
+If a file was opened then, its flushed bytes reach the next server, even if its program makes no more HDF5 calls. A file
+that a program closes is durable when the program ends, if its `timeout` is longer than the takeover. With the defaults
+no call waits for that, and the rest comes while the program lives. A registry in a file. With --all programs also end,
+and cells move in order.
 """
 
 import pytest
@@ -26,7 +26,7 @@ OPENS = """
     os._exit(0)  # without a close
 """
 
-# It has a file open, and ends some time after the file `lost` is there, with two closes.
+# Has a file open, and ends with two closes, some time after the file `lost` appears.
 ENDS = """
     n, delay_s = int(sys.argv[1]), float(sys.argv[2])
     with h5py.File(f"{'pqr'[n % 3]}/old{n}.h5", "w") as f:
@@ -41,7 +41,7 @@ ENDS = """
         f["n"] = n
 """
 
-# It closes a file in the middle of a takeover, and lives on.
+# Closes a file in the middle of a takeover, and lives on.
 LIVES_ON = """
     for cell in "pqr":
         with h5py.File(f"{cell}/left.h5", "w") as f:

@@ -1,5 +1,5 @@
-"""Many open files, and many followers, over three servers of a cluster, with a registry in a file: what each server takes.
-Followers go on at the successor of a lost server.
+"""Many open files, and many followers, over three servers of a cluster, with a registry in a file: the memory,
+descriptors and threads of each server. Followers go on at the successor of a lost server.
 
 90 files and 30 followers by default; 10,000 and 1,000 with --all. H5MIRROR_TEST_FILES and H5MIRROR_TEST_FOLLOWERS are
 other numbers. The figures are printed, and stored in figures/cluster-*.json of the build directory.
@@ -63,7 +63,7 @@ class Load:
                 "threads": memory_kb(pid, "Threads")}
 
     def more(self) -> list[dict]:
-        """What each has taken since, and its threads."""
+        """The memory and descriptors that each has taken since, and its threads."""
         found = []
         for pid, before in zip(self.pids, self.before):
             now = self._now(pid)

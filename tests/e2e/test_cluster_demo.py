@@ -1,4 +1,4 @@
-"""`./dev cluster`: what it shows is checked by itself."""
+"""`./dev cluster` checks by itself what it shows."""
 
 import sys
 

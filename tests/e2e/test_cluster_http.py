@@ -1,4 +1,5 @@
-"""Three servers on one root with two cells, asked by HTTP: any of them is, and the one that has the file answers."""
+"""Three servers on one root with two cells, asked by HTTP: a client may ask any server, and the one that has the file
+answers."""
 
 import json
 import signal
@@ -65,7 +66,7 @@ class Trio(test_cluster_operations.Trio):
         return _ask(self.base(node) + path, **headers)
 
     def follow(self, node: str, path: str, **headers: str):
-        """The same, of the server that has the file."""
+        """The same, from the server that has the file."""
         url = self.base(node) + path
         for _ in range(4):
             status, body, answered = _ask(url, **headers)
@@ -75,7 +76,7 @@ class Trio(test_cluster_operations.Trio):
         raise AssertionError(f"too many redirects, the last one to {url}")
 
     def names(self, node: str, query: str = "") -> list:
-        """Of all pages, as a client of HTTP gets them: each by the server that was asked first."""
+        """The rows of all pages, as a client of HTTP gets them: each page from the server that was asked first."""
         found, token = [], ""
         while True:
             status, body, _ = self.follow(node, f"/v1/files?{query}page_token={token}")
@@ -147,7 +148,7 @@ def _ask(url: str, **headers: str):
 
 @pytest.fixture
 def fits(tmp_path, installed):  # noqa: F811
-    """With what a program has written, through any server."""
+    """Expects the bytes that a program has written, through any server."""
     trio = Trio(tmp_path)
     try:
         trio.site.server = trio.servers[trio.third]
@@ -181,7 +182,7 @@ def test_any_server_leads_to_a_file(fits):
         assert trio.names(node, "directory=y&") == ["y/three.h5"]
         assert trio.names(node, "match=*/t*&") == ["x/two.h5", "y/three.h5"]
         assert trio.follow(node, "/f/x/none.h5")[0] == 404
-    # Also to one that a program has flushed once, while a server was naming another one. The program does no more.
+    # Also to a file that a program has flushed only once, while a server was naming another server.
     writer = fits.start(FLUSHED_ONCE, talks=True)
     assert writer.line() == "flushed"
     wait_until(lambda: "x/live.h5" in trio.names(trio.third), "the flush does not come", 20)
@@ -285,7 +286,7 @@ asyncio.run(ask())
 
 @pytest.fixture
 def asked(tmp_path, installed):  # noqa: F811
-    """What the page hears of an address, whom it asks with a visitor's token."""
+    """What the page hears about an address, and where it sends a visitor's token."""
     def ask(http: str, ca: Path | str = "") -> str:
         command = [fits_of.FITS / "bin" / "python", "-c", ASK, http, ca, TOKEN]
         return run(command, tmp_path, env=hdf5.plain_env(PYTHONPATH=str(installed)), timeout=60).ok().out

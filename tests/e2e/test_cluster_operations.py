@@ -175,7 +175,7 @@ def test_a_server_drains_and_ends(trio):
     assert "given up" not in trio.servers[asked].log()
     trio.servers[server].start()
     wait_until(lambda: trio.up() == {"a", "b", "c"}, "it does not come back", 60)
-    # The one that was asked ends itself, and so cannot tell how it ended.
+    # The server that was asked ends itself, so it cannot report its end.
     itself = trio.cli("cluster", "drain", server, "--exit", at=server).ok()
     assert f"{server} is ending" in itself.out
     assert trio.servers[server].process.wait(60).code == 0

@@ -26,7 +26,7 @@ class Trio(test_cluster_operations.Trio):
         return super()._table(node) + QUOTA
 
     def files_of(self, node: str) -> int | None:
-        """That `node` has counted below x/anna; None: it has no such account."""
+        """The amounts that `node` has counted below x/anna; None: it has no such account."""
         result = self.cli("usage", "--all", "--json", at=node).ok()
         spaces = [each for usage in json.loads(result.out)["usages"] for each in usage.get("spaces", [])]
         amounts = [each for space in spaces if space["directory"] == "x/anna" for each in space["amounts"]]
@@ -72,7 +72,7 @@ def test_a_quota_goes_with_its_cell(trio):
     asked = trio.other_than(to)
 
     def servers() -> list:
-        """That serve x, and are not the lost one."""
+        """The servers that serve x, without the lost one."""
         return [each["server"] for each in trio.status(at=asked)["cells"]
                 if each["cell"] == "x" and each["state"] == "served" and each["server"] != to]
 

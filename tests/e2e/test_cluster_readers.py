@@ -1,4 +1,4 @@
-"""Readers of a cluster: each knows one server or a list, is sent to the one that has the file, and goes on at its
+"""Readers of a cluster: each knows one server or a list, is sent to the server that has the file, and goes on at its
 successor. The registry lies in a file, as in test_cluster.py."""
 
 import contextlib
@@ -64,7 +64,7 @@ FOLLOWER = STATE + """
 
 
 class CountedAgent(Agent):
-    """An agent that tells each second of what it has done, as it tells systemd."""
+    """An agent that reports its totals each second, as it does to systemd."""
 
     def start(self):
         path = self.site.directory / "notify"
@@ -87,7 +87,7 @@ class CountedAgent(Agent):
         wait_until(lambda: self.cuts() >= count, f"the agent follows no more: {self.process.err()[-2000:]}", 60)
 
     def stop(self):
-        self.told.close()  # What it tells goes nowhere then.
+        self.told.close()  # Its reports go nowhere then.
         return super().stop()
 
 
@@ -135,7 +135,7 @@ class Readers:
         return int(found[-1]) if found else 0
 
     def finish(self) -> None:
-        """After the takeover: all of them go on with what the writer has written since."""
+        """After the takeover all of them go on with the writer's later writes."""
         self.pair.await_more(self.writer)
         self.await_rows(self.writer.out().count("cut "))
         # The agent's readers would do without it. It is seconds since the former server told of a cut.
@@ -164,7 +164,7 @@ def test_readers_go_on_after_a_kill_of_the_owner(pair):
 
 
 def test_readers_go_on_after_an_owner_that_stood_still(pair):
-    """They wait for it as long as it holds the cells, and go on at its successor."""
+    """Readers wait for it as long as it holds the cells, and go on at its successor."""
     readers = Readers(pair)
     pair.owner.process.signal(signal.SIGSTOP)
     wait_until(lambda: "cannot be opened" in pair.other.log(), "nobody tries to open the cell", 60)
@@ -177,7 +177,7 @@ def test_readers_go_on_after_an_owner_that_stood_still(pair):
 
 @pytest.fixture
 def dead():
-    """An address at which nobody listens, and one at which nobody answers."""
+    """An address where no server listens, and one where a server does not answer."""
     with socket.socket() as refuses, socket.socket() as silent:
         for each in (refuses, silent):
             each.bind(("127.0.0.1", 0))

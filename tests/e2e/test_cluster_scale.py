@@ -1,8 +1,9 @@
 """Servers of a cluster are lost again and again, under writers that want each flush durable and readers that read live.
 
-After each loss its successors have acked each file again. In the end all files are whole, no reader has seen a mixed cut,
-and no writer was hurt. Two losses of each kind run by default, with a registry in a file; H5MIRROR_TEST_LOSSES is another
-number. With --all, 30 run on a Ceph, and Ceph itself loses an OSD or an MDS, or is full.
+After each loss its successors have acked each file again. In the end all files are whole, no reader has seen a mixed
+cut, and no writer has met an error. Two losses of each kind run by default, with a registry in a file;
+H5MIRROR_TEST_LOSSES is another number. With --all, 30 run on a Ceph, and Ceph itself loses an OSD or an MDS, or is
+full.
 
 H5MIRROR_TEST_TAKEOVERS is the number of the nightly form, in which losses of all kinds follow each other, and a failure
 does not end it: with a registry in a file, or with --all on a Ceph (tests/README.md).
@@ -363,7 +364,7 @@ def test_on_ceph_an_osd_that_dies_costs_no_server(tmp_path, closing):
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("is_haunted", [False, True], ids=["alone", "with a dead client"])
 def test_on_ceph_an_mds_that_dies_costs_no_server(tmp_path, closing, is_haunted):
-    """Its standby waits for the clients of before: for one that has died too, and was not fenced, it waits for long."""
+    """Its standby waits for the former clients: for a client that has died too, and was not fenced, it waits long."""
     ceph, cluster, crowd = lost_in_ceph(tmp_path, closing, mdss=2, mds_grace_s=15)
     active = next(name for name in ("a", "b") if f"={name}=up:active" in ceph.ask("mds", "stat"))
     if is_haunted:
@@ -379,7 +380,7 @@ def test_on_ceph_an_mds_that_dies_costs_no_server(tmp_path, closing, is_haunted)
 
 @pytest.mark.limit(300)
 def test_on_ceph_a_full_pool_costs_no_server(tmp_path, closing):
-    """Nothing can be written, beats neither: acks wait, and nobody is given up. Then there is room again."""
+    """Nothing can be written, beats neither: acks wait, and no server is given up. Then there is room again."""
     ceph, cluster, crowd = lost_in_ceph(tmp_path, closing)
     ceph.fill()
     time.sleep(10)  # Longer than it takes to give a server up.
@@ -397,8 +398,9 @@ def test_on_ceph_a_full_pool_costs_no_server(tmp_path, closing):
 @pytest.mark.limit(300)
 @pytest.mark.parametrize("bound_s", [0, 10], ids=["as Ceph is set", "bounded"])
 def test_on_ceph_a_frozen_reader_of_a_head_costs_no_server(tmp_path, closing, bound_s):
-    """It has the head open as a plain file, and gives nothing back. The MDS ends its session after a minute, or after the
-    bound that an operator sets. Until then flushes may wait, those of other files of that cell too."""
+    """A client has the head open as a plain file, and does not give its locks back. The MDS ends its session after a
+    minute, or after the bound that an operator sets. Until then flushes may wait, those of other files of that cell
+    too."""
     ceph, cluster, crowd = lost_in_ceph(tmp_path, closing, writers=2, files_each=3)
     if bound_s:
         ceph.ask("config", "set", "mds", "mds_cap_revoke_eviction_timeout", str(bound_s))

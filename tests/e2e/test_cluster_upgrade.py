@@ -34,7 +34,8 @@ def _await_whole(trio, asked: str) -> None:
 
 
 def test_a_rolling_upgrade_hurts_no_writer(trio):
-    """Each server has the writer's cell when its turn comes. Nothing that was acked is lost, and the writer is clean."""
+    """Each server has the writer's cell when its turn comes. No acked write is lost, and the writer ends without an
+    error."""
     trio.site.server = trio.servers["a"]
     trio.site.local("x").mkdir()
     servers = "|".join(trio.servers[node].address for node in "abc")
@@ -69,7 +70,7 @@ def test_a_rolling_upgrade_hurts_no_writer(trio):
 
 
 def status_by(build, cluster) -> dict:
-    """What the tool of a release says of the cluster, asked at any server."""
+    """The output of a release's tool about the cluster, from any server."""
     site = cluster.tools
     result = run([build / "bin" / "h5mirror", "--server", site.address, "cluster", "status", "--json"], site.logs,
                  env=site.plain_env(), name="status")
@@ -78,7 +79,7 @@ def status_by(build, cluster) -> dict:
 
 
 def give_a_cell(cluster, victim: int) -> None:
-    """A server that has started takes none of others."""
+    """A server that has started takes no cells of others."""
     if not cluster.owned_by(victim):
         cell = cluster.cells[victim]
         epoch = cluster.epoch(cell)

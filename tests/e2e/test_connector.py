@@ -68,7 +68,7 @@ def test_without_changes_there_is_no_cut(site):
     """), env=ticking(site), talks=True)
     assert writer.line() == "ready"
     wait_until(lambda: cut_of(site) > 0, "the flush is no cut")
-    assert writer.ask("read") == "done"  # What was changed before is flushed once.
+    assert writer.ask("read") == "done"  # Changes from before are flushed once.
     before = cut_of(site)
     for _ in range(5):
         assert writer.ask("read") == "done"
@@ -76,7 +76,7 @@ def test_without_changes_there_is_no_cut(site):
 
 
 def test_inside_of_an_iteration_nothing_is_flushed(site):
-    """A flush there could meet what the iteration holds; the next call outside of it makes the cut."""
+    """A flush there could meet objects that the iteration holds; the next call outside of it makes the cut."""
     writer = site.start(site.script("""
         f = h5py.File("run.h5", "w")
         for n in range(50): f.create_group("g%d" % n)
@@ -102,7 +102,7 @@ def test_inside_of_an_iteration_nothing_is_flushed(site):
 
 
 def test_a_disk_that_is_nearly_full_is_left_alone(site):
-    """A flush that fails leaves HDF5 unable to close the file, so none is made that could."""
+    """After a failed flush HDF5 cannot close the file, so no flush is made that could fail."""
     with mounts.tmpfs(site.work, "8m") as resize:
         writer = site.start(site.script(NEVER_FLUSHES), env=ticking(site), talks=True)
         assert writer.line() == "ready"

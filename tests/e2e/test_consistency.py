@@ -23,7 +23,7 @@ from test_agent import Agent
 SECONDS = int(os.environ.get("H5M_CHECKER_SECONDS") or (300 if paths.TEST_ALL else 60))
 CUTS_MIN = 10
 KEEP_S = 2
-# What each file is to stamp.py, and its writer's configuration. Of `alone` each dataset is flushed alone.
+# The mode of each file for stamp.py, and its writer's configuration. With `alone` each dataset is flushed alone.
 FILES = {"earliest": ("earliest", {}), "latest": ("latest", {}), "swmr": ("swmr", {}), "alone": ("alone", {}),
          "memory": ("earliest", {"metadata": "memory"})}
 WAYS = ("directly", "agent", "remote", "follow")
@@ -73,7 +73,7 @@ class Checker:
             time.sleep(0.1)
 
     def finish(self):
-        """What each reader says in the end; the writers close their files."""
+        """The final output of each reader; the writers close their files."""
         self.stop_readers.touch()
         results = [reader.wait(60) for reader in self.readers]
         self.stop_writers.touch()
@@ -125,7 +125,7 @@ def test_a_server_that_stops_or_is_killed_and_comes_back(checker):
         end()
         time.sleep(1)
         server.start()
-        # What each had open before the server came back is closed by the second further cut that it sees.
+        # A file that a reader had open before the server came back is closed by the second new cut that it sees.
         checker.watch(0, 2)
         checker.away.unlink()
         checker.watch(2)
@@ -182,7 +182,7 @@ def test_an_extent_that_a_cut_misses_is_found(checker, what, where):
 
 
 def test_a_raw_extent_that_the_change_between_two_cuts_misses_is_found(checker):
-    """The agent then takes over from the cut before what it read of that one."""
+    """The agent then takes over the bytes that it read of the cut before."""
     plan = checker.site.directory / "plan"
     env = {"LD_PRELOAD": str(paths.TEST_BIN / "libe2e_missed_extent.so"), "H5MIRROR_TEST_MISSED": str(plan)}
     checker.start_agent(env={**checker.site.plain_env(), **env})

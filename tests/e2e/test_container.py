@@ -19,8 +19,8 @@ pytestmark = [needs_root, pytest.mark.limit(1500)]
 UID = 7447
 CONTAINER = paths.SOURCE / "deploy/container"
 
-# Of a container only what compose.yaml asks for: the files read-only, two places that are not, and no rights. podman run
-# wants cgroups and limits that a machine for tests may not have.
+# Only the parts of a container that compose.yaml asks for: the files read-only, two places that are not, and no rights.
+# podman run wants cgroups and limits that a machine for tests may not have.
 RUN = r"""
 set -e
 image=$1 etc=$2 data=$3

@@ -1,5 +1,5 @@
-"""Programs that were started with standard streams closed, or whose output nobody reads: no file gets what is told to people, and
-no line of ours ends a program."""
+"""Programs that were started with closed standard streams, or whose output is not read: our messages never land in a
+file, and never end a program."""
 
 import shutil
 
@@ -9,7 +9,7 @@ from harness import hdf5, paths
 from harness.process import run
 from harness.site import Site
 
-AWAY = "127.0.0.1:1"  # Nobody listens there, and so each program is told.
+AWAY = "127.0.0.1:1"  # No server listens there, so each program gets a message.
 WRITE = """
     with h5py.File("r.h5", "w") as f:
         f["x"] = np.arange(1000)
@@ -18,7 +18,7 @@ WRITE = """
 
 @pytest.fixture
 def site(bare_site):
-    """No history is at stake here."""
+    """These tests need no history."""
     return bare_site
 
 
@@ -139,7 +139,7 @@ KEEPS_ALL = """
 
 
 def check_own(site, done) -> None:
-    """The program has ended well, and each file of its own has what it wrote there, and nothing else."""
+    """The program has ended well, and each of its files has only the bytes that it wrote."""
     assert done.out == "end\n", done.describe()
     for n in range(40):
         assert (site.work / f"own-{n}").read_text() == f"{n}\n"

@@ -1,4 +1,4 @@
-"""What `diff` says of two versions, in terms of HDF5, and what it costs."""
+"""The findings of `diff` about two versions, in terms of HDF5, and its cost."""
 
 import json
 import os
@@ -63,7 +63,7 @@ def test_each_kind_of_change_is_told(base, text):
     base.edit("run.h5", text)
     expected = EDITS[text]
     versions = base.versions("run.h5")
-    if len(versions) == 1:  # Written with what was there: not even a version.
+    if len(versions) == 1:  # Written with equal bytes: not even a version.
         assert not expected
         return
     for more in ((), ("--full",)):
@@ -257,7 +257,7 @@ def by_first_name(site, version, lines):
 @pytest.mark.limit(200)
 @pytest.mark.parametrize("libver", ["'earliest'", "'latest'"])
 def test_the_short_way_finds_what_the_long_way_finds(site, libver):
-    """Random edits: the walk that stops where all is explained finds what the full one does."""
+    """Random edits: the walk that stops once all changes are explained finds the same as the full walk."""
     seed = int(os.environ.get("H5M_SEED", random.randrange(10**6)))
     print(f"H5M_SEED={seed}")
     site.py(f"""

@@ -22,7 +22,7 @@ def base(site):
 
 
 def diff(site, *arguments, code=1):
-    """What was told, as (change, path, what or name); the whole document."""
+    """The findings, as (change, path, what or name); the whole document."""
     result = site.cli("diff", *arguments, "--json", timeout=120)
     assert result.code == code, result.describe()
     document = json.loads(result.out)
@@ -123,7 +123,7 @@ def np_old_and_new(site):
 
 
 def close(old, new, limits):
-    """As numpy.isclose(old, new) has it."""
+    """The rule of numpy.isclose(old, new)."""
     if not limits:
         return old == new
     return abs(old - new) <= limits.get("--atol", 0) + limits.get("--rtol", 0) * abs(new)

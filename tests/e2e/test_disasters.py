@@ -1,5 +1,5 @@
-"""Outages that leave more behind than a gap: killed clients, full disks, servers replaced or restored, clocks that
-jump, local files moved away. Each ends with both sides identical, or told as diverged by both and decided."""
+"""Outages that leave more than a gap: killed clients, full disks, servers replaced or restored, clocks that jump, local
+files moved away. Each ends with both sides identical; or both report a divergence, and the user decides."""
 
 import calendar
 import os
@@ -84,7 +84,7 @@ def told_as_diverged(site: Site, **options) -> None:
 
 
 def decide(site: Site, side: str) -> None:
-    """`side` wins; what loses is a version, and so is all that was one."""
+    """`side` wins. The losing state is a version, and all former versions stay."""
     local, remote = hdf5.digest(site.local("run.h5")), hdf5.digest(site.head("run.h5"))
     refused = site.cli("resync", site.local("run.h5"))
     assert refused.code == 5 and "--from local" in refused.err and "--from remote" in refused.err, refused.describe()
@@ -119,7 +119,7 @@ def test_killed_in_an_outage(bare_site, who, side):
 
 
 def test_disk_full_under_a_writer(tmp_path):
-    """Once there is room the session brings what is missing by itself."""
+    """Once there is room the session sends the missing bytes by itself."""
     with mounts.tmpfs(tmp_path / "small", "56m") as resize:
         site = Site(tmp_path, root=tmp_path / "small", options={"durable_every": "100ms"})
         try:
@@ -166,7 +166,7 @@ def test_server_replaced_by_an_empty_one(bare_site):
 
 @pytest.mark.parametrize("side", ["local", "remote"])
 def test_server_restored_from_an_older_backup(bare_site, side):
-    """Under a writer: what it has sent since the backup is gone, and nobody splices the rest onto the old state."""
+    """Under a writer: its changes since the backup are gone, and the rest is not added to the old state."""
     site = bare_site
     site.py(MAKE)
     site.settle("run.h5")
@@ -227,7 +227,7 @@ def test_clock_of_the_server_jumps(tmp_path, jump_s):
 
 @pytest.mark.parametrize("years", [-56, 73], ids=["1970", "2099"])
 def test_clock_of_the_server_is_years_off(tmp_path, years):
-    """Versions are not stamped years ahead, nor is what was removed purged; once it is set right all goes on."""
+    """Versions are not stamped years ahead, and removed files are not purged; once the clock is right all goes on."""
     clock = JumpingClock(tmp_path / "clock")
     site = Site(tmp_path, env=clock.env)
     try:
@@ -279,7 +279,7 @@ def test_clock_of_the_client_jumps(bare_site, jump_s):
 
 @pytest.mark.parametrize("when", ["before the close", "after the close"])
 def test_local_file_renamed_in_an_outage(bare_site, when):
-    """It goes on under its new name; what the server has under the old one stays as it is."""
+    """The file goes on under its new name; the server's file of the old name stays as it is."""
     site = bare_site
     run = Run(site)
     site.server.kill9()

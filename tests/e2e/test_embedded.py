@@ -289,7 +289,7 @@ def test_all_verbs_work_without_a_server(three):
     assert {run["file"] for run in shown["map"] if run["file"]} <= {FILE, f"{FILE}.h5m/pages-000001"}
     assert three.cli("diff", f"{FILE}@1", f"{FILE}@3").code == 1
     assert "version 1 again" in three.cli("rollback", f"{FILE}@tag:first").ok().out
-    # The verb ends when the head has it.
+    # The verb ends when the head has the version.
     assert plain(three, READ).ok().out.strip() == "0 0.0"
     three.cli("untag", FILE, "first").ok()
     three.cli("commit", FILE, "-m", "now").ok()  # Nothing has changed: no version.
@@ -374,7 +374,7 @@ def test_a_forked_child_changes_nothing(lab):
 
 
 def test_a_forked_child_does_not_read_versions_through_its_parent(three):
-    """The parent's index goes on in the parent's memory: there, what it writes later would pass for version 1."""
+    """The parent's index goes on in the parent's memory: there its later bytes would pass for version 1."""
     three.py(BOTH + """
         def child(wanted):
             begin, end = os.pipe()

@@ -1,4 +1,5 @@
-"""`h5mirror exec`: what it says of files that were not mirrored, and whose command line is whose."""
+"""`h5mirror exec`: its report on files that were not mirrored, and the split between its own words and the
+program's."""
 
 import json
 import os
@@ -25,7 +26,7 @@ RULES = [({"include": "*.h5"}, "include=*.h5 does not take it"),
 
 @pytest.fixture
 def site(bare_site):
-    """No history is at stake here."""
+    """These tests need no history."""
     return bare_site
 
 

@@ -1,4 +1,4 @@
-"""Versions as plain files: what the head holds comes from the head, and each byte is checked."""
+"""Versions as plain files: bytes that the head has come from the head, and each byte is checked."""
 
 import hashlib
 import random
@@ -53,7 +53,7 @@ def test_every_version_is_the_same_either_way(site):
 
 
 def test_pages_that_changed_all_over_come_without_what_lies_between(site):
-    """One page in eight has changed since; of what has not, the server sends and reads nothing."""
+    """One page in eight has changed since; the server neither sends nor reads the others."""
     site.py("""
         with h5py.File("run.h5", "w") as f:
             f["d"] = np.random.default_rng(1).integers(0, 1 << 62, 4_000_000)
@@ -108,7 +108,7 @@ def test_holes_stay_holes(site):
 def test_a_flipped_bit_in_the_head_is_never_exported(site):
     site.py(GROW.format(versions=1))
     site.settle("run.h5")
-    # While somebody writes it the server has the head open, and does not look at it anew.
+    # While a writer is active the server has the head open, and does not check it again.
     writer = site.start(site.script("""
         with h5py.File("run.h5", "r+") as f:
             f.attrs["n"] = 1

@@ -1,4 +1,4 @@
-"""What a program flushed before it failed is a version, and `recover` goes back to that and no further."""
+"""The last flush of a program before it failed is a version, and `recover` goes back to that and no further."""
 
 import signal
 
@@ -46,7 +46,7 @@ def test_a_full_disk_leaves_the_last_flush_as_a_version(bare_site, mode, end):
         if mode == "a":
             site.py("h5py.File('full.h5', 'w')['first'] = np.arange(1000)")
             before = 1
-        # A process that exits at once takes along what it has not sent yet, but for flushes that wait.
+        # If a process exits at once, its unsent bytes are lost, except for flushes that wait.
         waits = {"flush": "sync", "ack": "durable"} if end == "exits" else {}
         result = site.run(site.script(OUTGROWS_THE_DISK.format(mode=mode, end=ENDS[end])), config=site.config(**waits))
         assert "failed" in result.out, result.describe()
@@ -109,7 +109,7 @@ def test_recover_makes_the_newest_cut_a_version_where_the_server_was_killed_too(
     writer.wait()
     site.server.start()
     assert site.versions("both.h5") == [1], "a restart is no reason for a version"
-    # What would be done, and what is.
+    # The plan, and the result.
     said = site.cli("recover", site.local("both.h5"), "--dry-run").ok()
     assert "newer than its newest version, 1" in said.out, said.describe()
     assert site.versions("both.h5") == [1]

@@ -95,7 +95,7 @@ def followed(package):
 
 @pytest.fixture
 def durable(followed):
-    """The same, of a file that survives a kill of the server."""
+    """The same, with a file that survives a kill of the server."""
     wait_until(lambda: int(followed.site.status("run.h5")["durable_cut"]) > 0, "no cut becomes durable")
     return followed
 
@@ -230,7 +230,7 @@ def test_a_writer_that_comes_back_later_than_the_server_has_not_gone(durable):
     wait_until(lambda: "waiting for it" in follower.err(), "it does not say that the server is away")
     assert follower.err().startswith("h5mirror h5mirror: "), follower.err()
     durable.site.server.start()
-    # Until the writer comes back nobody writes, as far as the server knows.
+    # Until the writer comes back, the server knows of no writer.
     waited = durable.package.start("time.sleep(3); print('slept', flush=True)")
     assert waited.line() == "slept" and follower.running(), follower.out()
     durable.writer.signal(signal.SIGCONT)

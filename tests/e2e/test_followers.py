@@ -9,7 +9,7 @@ from harness.process import memory_kb, wait_until
 from harness.wire import Wire
 from test_agent import Agent
 
-# Nothing becomes durable by itself.
+# No cut becomes durable by itself.
 NEVER = {"durable_every": "1h"}
 
 
@@ -35,7 +35,7 @@ MAKE = """
 
 @pytest.mark.site(options=NEVER)
 def test_a_cut_that_a_kill_discarded_is_followed_by_all_of_the_file(bare_site):
-    """Followers directly and by an agent: what they held is lost, and its numbers are not given again."""
+    """Followers, directly and by an agent: the cuts that they had are lost, and their numbers are not given again."""
     site = bare_site
     data = int(site.py(MAKE).out)
     size = int(site.settle("run.h5")["size_bytes"])

@@ -1,4 +1,5 @@
-"""A record that names a server which is none of the user's own is told, and not followed: no token, no byte goes there."""
+"""A record that names a server which is not the user's own is reported, and not followed: no token and no byte goes
+there."""
 
 import json
 import select
@@ -31,7 +32,7 @@ def change_record(site, **fields):
 
 @pytest.fixture
 def trap(bare_site):
-    """A file whose record names somebody else's server, and a file that the user's own one does not have."""
+    """A file whose record names a foreign server, and that the user's own server does not have."""
     site = bare_site
     site.py('h5py.File("run.h5", "w")["d"] = np.arange(9000)')
     site.py('h5py.File("run.h5", "r+")["e"] = 1')
@@ -93,12 +94,12 @@ def test_a_list_of_two_mirrors_is_none_of_ones_own(trap):
     (trap.home / ".config" / "h5mirror" / "client.toml").write_text(
         f'server = ["{trap.address}", "{trap.foreign.address}"]\n')
     result = tool(trap, "log", "run.h5").ok()
-    assert "rehome" in result.err, result.describe()  # The configured one was asked in its place.
+    assert "rehome" in result.err, result.describe()  # The configured server was asked in its place.
     assert not trap.foreign.was_asked()
 
 
 def test_the_own_server_is_asked_where_it_has_the_file(trap):
-    """As where it has moved: the record then names an address that is nobody's, or a stranger's, by now."""
+    """As after a move of the server: the record then names an address that is unused, or a stranger's, by now."""
     change_record(trap, file_id=trap.file_id)
     for verb in ["status", "run.h5"], ["log", "run.h5"], ["verify", "run.h5"], ["verify", "--against", "run.h5"]:
         result = tool(trap, *verb, H5MIRROR_SERVER=trap.address).ok()

@@ -10,7 +10,7 @@ from harness.users import ANNA, BOB, CAROL, needs_root, running_host
 
 OK, HIDDEN, REFUSED, DENIED = 0, 3, 5, 8
 
-# What a file system that shares blocks does; most of those below tests do not.
+# Acts as a file system that shares blocks; most file systems below tests do not.
 SHARES_BLOCKS = {"LD_PRELOAD": str(paths.TEST_BIN / "libe2e_share_blocks.so")}
 
 WRITER = """
@@ -147,7 +147,7 @@ def test_a_correction_comes_back(two):
     # The local file follows when it is told to, and goes on.
     two.cli("recover", two.local("run.h5")).ok()
     two.assert_mirrored("run.h5")
-    # Again from the same fork: only what it has changed since.
+    # Again from the same fork: only its later changes.
     two.edit("trial.h5", "f.attrs['n'] = 10\nf['d'][:] = 10")
     two.cli("promote", "trial.h5", "run.h5").ok()
     assert value_of(two, "run.h5") == 10

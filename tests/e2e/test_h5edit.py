@@ -216,7 +216,7 @@ def test_done(f, row, original):
     assert nothing_beside(f)
 
 
-# Rows whose error the script alone shows, and those with a command that succeeds before the one that fails.
+# Rows whose error the script alone shows, and rows with a command that succeeds before one that fails.
 IN_SCRIPT = ("52", "53", "55", "57", "58", "59", "65", "71", "72", "91", "92")
 KEPT = ("80b", "83")
 

@@ -1,4 +1,4 @@
-"""The classic back-up of h5edit: where it must not be made, what --recover and --discard do with it, and what is lost."""
+"""The classic back-up of h5edit: when it must not be made, the effect of --recover and --discard, and what is lost."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ def fail(f, *words):
 
 
 def kept(f) -> list:
-    """What --recover has kept of what was replaced."""
+    """The replaced bytes that --recover has kept."""
     return sorted(f.parent.glob(f".{f.name}.replaced-*"))
 
 
@@ -33,7 +33,8 @@ def preloaded(f, library: str, *words, **env) -> subprocess.CompletedProcess:
 
 
 def tear(f, original):
-    """Kills a run between two writes of the file, and changes a byte that the cut was to replace: nothing settles that."""
+    """Kills a run between two writes of the file, and changes a byte that the cut would replace: no open can settle
+    that."""
     for number in range(1, 200):
         f.write_bytes(original)
         preloaded(f, "kill_at", "-c", NINE, KILL_AT=str(number))

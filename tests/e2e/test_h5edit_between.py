@@ -1,5 +1,5 @@
-"""What others do to a mirrored file between two edits of it, and in the middle of one: the two sides never differ
-without anybody saying so."""
+"""Other programs change a mirrored file between two edits, and in the middle of one: the two sides never differ without
+a report."""
 
 import fcntl
 import os
@@ -31,7 +31,7 @@ def f(world):
 
 
 def write_around(f):
-    """As a program without the driver does, which leaves the size as it is; and later by the disk's clock."""
+    """Writes like a program without the driver, without a change of size, and later by the disk's clock."""
     before = f.stat().st_mtime_ns
     while f.stat().st_mtime_ns == before:
         with open(f, "r+b") as opened:
@@ -48,7 +48,7 @@ def modify(number: int) -> list:
 
 
 def tear(world, f):
-    """Kills an edit when it has changed the file, and has not said so."""
+    """Kills an edit when it has changed the file, but has not reported it."""
     for number in range(1, 100):
         edit(world, *modify(0), f.name).ok()
         before = f.read_bytes()
@@ -192,7 +192,7 @@ def test_what_root_notes_beside_a_users_file_is_the_users(world):
 
 @pytest.mark.limit(200)
 def test_a_file_that_is_put_in_its_place_in_the_middle_of_an_edit(world, f):
-    """Which holds something else, and has its size: nobody takes it for the one that was edited."""
+    """Another file of the same size: no program takes it for the edited one."""
     for number in range(1, 100):
         name = f"p{number}.h5"
         path = world.local(name)

@@ -222,7 +222,7 @@ def test_a_cut_on_its_way_can_be_given_up(f, original):
 
 
 def failures(f, original, count: int, *words):
-    """What is said when `count` calls fail, from each one on in turn, until the run is through."""
+    """The messages when `count` calls fail, from each call on in turn, until the run is through."""
     for number in range(1, 2000):
         f.write_bytes(original)
         env = hdf5.plain_env(LD_PRELOAD=str(paths.TEST_BIN / "libe2e_kill_at.so"), FAIL_AT=str(number), FAIL_COUNT=str(count),
@@ -326,7 +326,7 @@ def test_nobody_opens_the_file_while_it_is_put_back(f, original):
 @pytest.mark.parametrize("level, number, copies", [("yes", signal.SIGTERM, []), ("inc", signal.SIGINT, []),
                                                    ("yes", signal.SIGTERM, ["--backup=copy"]), ("no", signal.SIGHUP, [])], ids=str)
 def test_95_a_signal_ends_it_between_two_statements(f, original, level, number, copies):
-    # What it says of them does not fit into the pipe: it is at work until that is read.
+    # Its output does not fit into the pipe: it is at work until that is read.
     (f.parent / "long").write_text("COPY /attr1 /c; DELETE /c;\n" * 20_000)
     process = subprocess.Popen([str(w) for w in command("--atomic", level, *copies, "--verbose", "--command-file", "long", "f.h5")],
                                cwd=f.parent, env=hdf5.plain_env(), stderr=subprocess.PIPE, text=True,
@@ -378,7 +378,7 @@ def test_a_command_that_never_ends_is_broken_off_after_a_signal(tmp_path, level)
         spent = cpu_seconds(process.pid)
         wait_until(lambda: cpu_seconds(process.pid) > spent + 0.5, "the second command to be at work", 60)
         process.signal(signal.SIGTERM)
-        if level == "no":   # What it writes is in the file at once: nobody else decides when it ends.
+        if level == "no":   # Its writes are in the file at once: no store decides when it ends.
             spent = cpu_seconds(process.pid)
             wait_until(lambda: cpu_seconds(process.pid) > spent + 0.5, "it to go on", 60)
             process.signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What h5edit leaves of a file and beside it, at each level: after errors, with back-ups, where it may not write."""
+"""The file and the files beside it after h5edit, at each level: after errors, with back-ups, where it may not write."""
 
 import fcntl
 import os
@@ -167,7 +167,7 @@ def test_a_file_that_another_program_has_open(f, original):
 
 @pytest.mark.parametrize("words", [["-c", "SHOW /attr2;"], ["-c", "LIST /;"], ["--dryrun", "-c", "DELETE /attr1;"]], ids=str)
 def test_who_only_looks_sees_no_file_that_is_being_written(f, original, words):
-    """As HDF5's own tools: what is in it then is of no moment."""
+    """Like HDF5's own tools: the file's content then does not matter."""
     with open(f, "rb") as writer:
         fcntl.flock(writer, fcntl.LOCK_EX)
         result = h5edit(f.parent, *words, "f.h5")

@@ -1,4 +1,5 @@
-"""What others do to a file that h5edit edits, or died in: they put it back, replace it, or keep it to themselves."""
+"""Other programs act on a file that h5edit edits, or died in: they put it back, replace it, or take away the rights to
+it."""
 
 import os
 import shutil
@@ -110,7 +111,7 @@ def test_others_than_its_owner_look_at_a_file_that_is_mirrored(f, original):
     assert stat.S_IMODE(beside.stat().st_mode) == 0o711
     for part in beside.iterdir():
         part.chmod(0)
-    beside.chmod(0o100)   # What others have of it.
+    beside.chmod(0o100)   # The rights of others to it.
     for words in SHOWS:
         bound_h5edit(f.parent, *words, "f.h5").ok()
     assert "f.h5" not in h5ls(f, "mode=off", bound(f.parent))

@@ -28,7 +28,7 @@ def world(bare_site, original):
 
 
 def configure(world, *servers) -> None:
-    """What the user's configuration says."""
+    """The user's configuration."""
     (world.home / ".config/h5mirror/client.toml").write_text(
         f'server = "{",".join(servers)}"\nroot = "{world.work}"\n')
 
@@ -78,7 +78,7 @@ def test_each_cut_is_a_version_with_its_statement(world, original, level, says):
     assert comments(world) == ["as h5edit found it", *says]
     assert world.export("f.h5", 1).read_bytes() == original
     is_level(world)
-    # From now on it is one that is mirrored, and nobody has to say so.
+    # From now on the file is mirrored without further words.
     edit(world, "-c", "DELETE /a;", "f.h5").ok()
     assert comments(world)[-1] == "DELETE /a;" and world.log("f.h5")[0]["program"] == "h5edit"
     is_level(world)
@@ -157,7 +157,7 @@ def test_a_kill_and_then_h5edit_recover(world, original):
 
 @pytest.mark.limit(400)
 def test_a_server_that_dies_in_the_middle(world, original):
-    """The edit goes on locally, and says what is missing; the next one brings it."""
+    """The edit goes on locally, and reports the missing changes; the next edit sends them."""
     missed = 0
     for number in range(1, 400, 3):
         name = f"s{number}.h5"

@@ -51,8 +51,8 @@ DEEP = ('H5T_COMPOUND { H5T_STD_I32BE "n"; H5T_STRING { STRSIZE 5; STRPAD H5T_ST
 
 @dataclass
 class Row:
-    """CREATE /a of a type and as many values as there are; what h5dump prints of both, `made` and `dumped` unless they are the
-    same, and what h5py reads. `changed` is what MODIFY makes of the values."""
+    """CREATE /a of a type and its values. h5dump prints type and values; `made` and `dumped` if they differ from the
+    script's; h5py reads the values. `changed`: the values after MODIFY."""
     number: str
     kind: str
     count: int
@@ -117,7 +117,7 @@ def joined(text: str) -> str:
 
 
 def attribute(t, name="a") -> str:
-    """What h5dump prints of an attribute, from its type on."""
+    """h5dump's output about an attribute, from its type on."""
     text = joined(hdf5.dump(t, "-a", f"/{name}").decode())
     return text[text.index("DATATYPE"):]
 
@@ -147,7 +147,7 @@ def test_a_type_is_made_and_changed(t, row):
 
 @pytest.mark.parametrize("row", DONE, ids=str)
 def test_what_h5dump_and_show_print_is_read_back(t, row):
-    """An attribute is made again of what is printed of it, whole; and its values are put back."""
+    """An attribute is made again from its printed form, whole; and its values are put back."""
     (t.parent / "script").write_text(f"CREATE /a {{{row.kind} ({row.count}) {{{row.values}}}}}; COPY /a b; MODIFY /b {{{row.changed}}};")
     h5edit(t.parent, "--command-file", "script", "t.h5").ok()
     wanted, show = attribute(t), shown(t)
@@ -214,7 +214,7 @@ def test_values_of_a_file(t):
     assert "{ 1, 2.5 }, { 3, 4 }" in attribute(t)
 
 
-# What the script alone shows, and then what only the file does.
+# Errors that the script alone shows, then errors that only the file shows.
 REFUSED = [
     (f"CREATE /a {{{PAIR} {{{{1}}}}}};", "too few values for the compound: expected 2, found 1"),
     (f"CREATE /a {{{PAIR} {{{{1, 2, 3}}}}}};", "too many values for the compound: expected 2, found 3"),
@@ -368,7 +368,7 @@ def float_of(word: int, sign_at: int, mantissa: int, lowest: int) -> Fraction:
 @pytest.mark.parametrize("size, offset, bits, dumped", [(2, 3, 5, "0x1f, 0x02, 0x01"), (2, 0, 12, "1f:00, 02:00, 01:00"),
                                                         (4, 7, 12, "1f:00, 02:00, 01:00"), (8, 23, 41, "1f:00:00:00:00:00:00:00, ")])
 def test_bitfields_with_bits_beside_them(t, order, size, offset, bits, dumped):
-    """Types that no script makes: what is printed is the number that their bits are, and that is what they take."""
+    """Types that no script makes: h5edit prints their bits as a number, and accepts such a number."""
     kind = bytearray(h5py.h5t.STD_B16LE.encode())
     kind[3] = order == "BE"
     kind[6:14] = size.to_bytes(4, "little") + offset.to_bytes(2, "little") + bits.to_bytes(2, "little")

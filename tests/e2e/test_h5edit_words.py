@@ -1,4 +1,4 @@
-"""What users of h5edit write and read: words, options, numbers with all their digits, messages."""
+"""The words of h5edit: commands, options, numbers with all their digits, messages."""
 
 import json
 import re

@@ -1,5 +1,5 @@
-"""h5perf_serial: what it writes is what it says, through POSIX calls and through any of HDF5's drivers, and its report is
-laid out as the original's."""
+"""h5perf_serial: it writes what its report says, through POSIX calls and through any of HDF5's drivers, and the report
+has the original's layout."""
 
 import csv
 import io

@@ -50,7 +50,7 @@ def perf(tmp_path):
 
 
 def own_lines(text: str) -> list[str]:
-    """What h5perf says, without what MPI's starter says of it."""
+    """h5perf's output, without that of MPI's starter."""
     return [line for line in text.splitlines() if line.startswith("h5perf: ")]
 
 

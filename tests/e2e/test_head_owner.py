@@ -1,4 +1,4 @@
-"""owner_of_heads: who of a storage host's users may read the server's copy of a file, asked with their real uids."""
+"""owner_of_heads: which users of a storage host may read the server's copy of a file, tested with their real uids."""
 
 import os
 import shutil
@@ -49,7 +49,7 @@ def open_host(**options):
         logs = Path(name)
         logs.chmod(0o755)
         (logs / "root").mkdir(mode=0o751)
-        # The members of this group may read what is for the group.
+        # The members of this group have the rights of the file's group.
         with running_host(logs, owner_of_heads="acl", group=CAROL, **options) as host:
             yield host
 

@@ -1,4 +1,4 @@
-"""Clients that send what no plugin would, or stop in the middle: an error to them alone."""
+"""Clients that send messages that no plugin would send, or stop in the middle: only they get an error."""
 
 import itertools
 import os

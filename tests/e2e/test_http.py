@@ -102,7 +102,7 @@ def test_an_open_file_is_read_at_one_cut(site):
     assert status == 200 and headers["ETag"].startswith('"c')
     etag, digest = headers["ETag"], hashlib.sha256(body).digest()
     wait_until(lambda: ask(site, "/f/live.h5", "HEAD")[1]["ETag"] != etag, "no newer cut was made", 60)
-    # The cut of the tag still is what it was, in ranges too.
+    # The cut of the tag is unchanged, in ranges too.
     parts = []
     for first in range(0, len(body), 100_000):
         status, headers, part = ask(site, "/f/live.h5", If_Match=etag, Range=f"bytes={first}-{first + 99_999}")

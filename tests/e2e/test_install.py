@@ -1,4 +1,4 @@
-"""`cmake --install`: what it installs works for an ordinary user without access to the build and the cache."""
+"""`cmake --install`: the installed programs work for an ordinary user without access to the build and the cache."""
 
 import json
 import re

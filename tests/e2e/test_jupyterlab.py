@@ -1,4 +1,5 @@
-"""Live files in JupyterLab's viewer: the notebook look.ipynb, and the viewer's own server on what an agent publishes."""
+"""Live files in JupyterLab's viewer: the notebook look.ipynb, and the viewer's own server on files that an agent
+publishes."""
 
 import json
 import re

@@ -1,6 +1,6 @@
-"""SWMR writers that are killed: all that their last cut has, and what the file has beside it, can be read and written on.
+"""Killed SWMR writers: all bytes of their last cut, and the later ones in the file, can be read, and writing can go on.
 
-Such a writer leaves the end of file of before in the superblock, and HDF5 cuts a file off there when it closes it."""
+Such a writer leaves an earlier end of file in the superblock, and HDF5 cuts the file off there when it closes it."""
 
 import os
 import shutil
@@ -64,7 +64,7 @@ UNTOUCHED = """
 
 
 class Killed:
-    """A writer, and what may be done with its file."""
+    """A writer, and the actions on its file."""
 
     def __init__(self, site, name):
         self.site, self.name, self.writer = site, name + ".h5", None
@@ -223,7 +223,7 @@ def test_a_file_that_a_stock_swmr_writer_has_open_is_not_mended_under_it(killed)
 
 @each_kind
 def test_one_that_was_recovered_by_who_may_only_read_goes_on_mirrored(tmp_path, h5py_version, kind):
-    """What the server lacks of it goes with the next change."""
+    """The bytes that the server lacks go with the next change."""
     tokens = tmp_path / "tokens"
 
     def token(name, rights):
@@ -289,7 +289,7 @@ def test_one_is_opened_with_the_versions_beside_it(killed):
 @each_kind
 @pytest.mark.parametrize("config", [None, "mode=off", "server=embedded"], ids=["mirror", "off", "embedded"])
 def test_a_writer_that_is_alive_is_left_alone(killed, kind, config):
-    """Nobody else may write its file; SWMR readers may read it."""
+    """No other program may write its file; SWMR readers may read it."""
     killed.write(kind, config=None if config == "server=embedded" else config)
     refused = killed.plugin(CHANGE, config)
     assert refused.code != 0 and "Somebody has the file open" in refused.err, refused.err

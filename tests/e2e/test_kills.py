@@ -1,4 +1,4 @@
-"""The server is killed again and again under eight writers: nothing that was acked is lost, every head opens."""
+"""The server is killed again and again under eight writers: no acked write is lost, and every head opens."""
 
 import json
 import os
@@ -65,7 +65,7 @@ def test_nothing_acked_is_lost(bare_site):
         acked_count += len(acked)
         missing = [version for version, _ in acked if version not in versions]
         assert not missing, f"{name}: versions {missing} were acked as durable and are gone"
-        # Of a long history, a sample and the newest: each has what was written when it was acked.
+        # Of a long history, a sample and the newest: each has the bytes at its ack.
         for version, n in chance.sample(acked[:-1], min(6, len(acked) - 1)) + acked[-1:]:
             out = site.export(name, version)
             read = site.run(site.script(f"""

@@ -1,4 +1,4 @@
-"""A writer whose lease was taken over never writes again, whatever of it arrives: late, twice, out of order."""
+"""A writer whose lease was taken over never writes again, even if its messages arrive late, twice or out of order."""
 
 import base64
 import os
@@ -54,7 +54,7 @@ def assert_head_is(site, text: str) -> None:
 
 
 def resume(wire: Wire, opened: dict, cut: int, seq: int = 0) -> dict:
-    """The same session's next stream; returns what it was told."""
+    """The same session's next stream; returns the answer."""
     wire.seq = seq
     wire.open("x.h5", "RESUME", stream=seq + 1, base_cut=cut, file_id=base64.b64decode(opened["file_id"]).hex())
     return wire.read_until("opened")
@@ -126,7 +126,7 @@ def test_a_stream_that_arrives_twice_while_the_next_writer_writes(proxied):
 
 
 def replay(site, network) -> None:
-    """All that the first connection sent is sent to the server once more, and is dealt with."""
+    """All messages of the first connection are sent to the server once more, and the server handles them."""
     before = answered(site)
     network.tell("replay 0")
     wait_until(lambda: answered(site) > before, "the duplicate was not noticed")
@@ -142,7 +142,7 @@ def answered(site) -> int:
 @TTL
 @pytest.mark.parametrize("intent", ["CREATE", "RESUME"])
 def test_a_duplicate_after_the_same_machines_next_session(proxied, intent):
-    """Same origin, so that nothing but the session's age speaks against it."""
+    """The same origin, so that only the session's age speaks against it."""
     site, network = proxied, proxied.through
     with Wire(site, address=network.address) as old:
         opened = begin(old, intent)
@@ -161,7 +161,7 @@ def test_a_duplicate_after_the_same_machines_next_session(proxied, intent):
 
 @TTL
 def test_a_duplicate_of_the_stream_that_is_writing(proxied):
-    """It must not take the lease from the stream that it is a copy of, nor begin the file anew."""
+    """It must not take the lease from its original stream, nor begin the file again."""
     site, network = proxied, proxied.through
     with Wire(site, address=network.address) as writer:
         begin(writer)

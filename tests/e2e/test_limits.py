@@ -1,4 +1,4 @@
-"""Limits per caller: what is over one is refused or waits, the others' work and the user's program go on."""
+"""Limits per caller: calls over a limit are refused or wait; other callers' work and the user's program go on."""
 
 import json
 import re

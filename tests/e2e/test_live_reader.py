@@ -130,7 +130,7 @@ def test_a_server_that_starts_again_does_not_know_the_cut(live):
     wait_until(lambda: reader.ask("again") == "3", "the writer has come back")
 
 
-# The same of any program: what it prints at each line that comes in is what EXPRESSION gives.
+# For any program: at each line that comes in it prints the value of EXPRESSION.
 ASKED = """
     for line in sys.stdin:
         try:
@@ -162,7 +162,7 @@ REUSE = """
 
 
 def test_space_that_is_deleted_and_used_again_keeps_the_values_of_who_has_it_open(wheel):
-    """With stock HDF5 a reader that has `first` open reads what `next` holds, without an error."""
+    """With stock HDF5 a reader that has `first` open reads the content of `next`, without an error."""
     writer = start(wheel, REUSE, reading=False, flush="sync")
     assert writer.ask("f['first'].id.get_offset()").isdigit()
     reader = start(wheel, 'f = h5py.File("run.h5", "r"); d = f["first"]', cache="1MiB")
@@ -369,7 +369,8 @@ REOPEN = "[f.close(), f := h5py.File('run.h5', 'r')][0]"
 
 
 def open_while_targets_go_on(writer, reader):
-    """The reader opens anew, and the files that LINKED leads to go on before it looks; what it is to see, each time."""
+    """The reader opens again, and the files that LINKED leads to go on before it looks. Gives the expected result of
+    each time."""
     for n in range(2, 20, 3):
         for step in (n, n + 1):
             writer.ask(f"step({step})")

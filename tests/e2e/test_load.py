@@ -1,4 +1,4 @@
-"""Many files, much data, many names: within the limits that were set."""
+"""Many files, much data, many names: within the set limits."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Users of the site's single sign-on: logins, their renewal and end, and what their tokens open."""
+"""Users of the site's single sign-on: logins, their renewal and end, and the access that their tokens give."""
 
 import json
 import os

@@ -129,7 +129,7 @@ READ_COMPACT = f"""
 READER_CACHE_MIB, AGENT_CACHE_MIB = 4, 32
 # HDF5's own cache of metadata, which grows to 32 MiB, and the connection.
 READER_MORE_MIB = 64
-# What is on its way to and from it, and the subscription.
+# The messages on their way to and from it, and the subscription.
 AGENT_MORE_MIB = 128
 
 

@@ -89,7 +89,7 @@ class Members:
             self.site.settle(name)
 
     def groups(self, name: str) -> list[tuple[str, int]]:
-        """Of what cuts its versions are, oldest first."""
+        """The cuts of its versions, oldest first."""
         return [(each["group"]["id"], each["group"]["number"]) for each in reversed(self.site.log(name)) if "group" in each]
 
     def numbers(self, name: str) -> list[int]:
@@ -216,7 +216,7 @@ def test_a_version_of_the_first_member_is_one_of_all(members):
     assert [members.reader(version=str(of_number[number])) for number in (1, 2, 3)] == ["1", "2", "3"]
     site.cli("tag", f"{first}@{of_number[2]}", "good").ok()
     assert members.reader(version="tag:good") == "2"
-    # A member that has lost it: the tag is refused, what asks for a time goes back further.
+    # A member that has lost it: the tag is refused, a request by time goes back further.
     [lost] = [each["version"] for each in site.log(members.large) if each["group"]["number"] == 2]
     drop_version(site, members.large, int(lost))
     refused = members.run(READ, config=site.config(mode="reader", version="tag:good"))

@@ -44,7 +44,7 @@ def test_many_objects_take_few_answers(bare_site, libver):
     assert walk(site) == OBJECTS
     calls = metrics.calls(*READS)
     assert 2 <= calls <= 8, calls
-    # What is known of the file outlives the server.
+    # The server keeps what it knows of the file over a restart.
     metrics = Metrics(site)
     assert walk(site, version="latest") == OBJECTS
     assert 2 <= metrics.calls(*READS) <= 8, metrics.calls(*READS)

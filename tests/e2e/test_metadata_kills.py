@@ -1,10 +1,10 @@
-"""metadata=memory: a writer that is killed before, and in the middle of, each call that changes its local file: what is
-then in the file, and what the server has.
+"""metadata=memory: a writer is killed before, and in the middle of, each call that changes its local file. Checks the
+file and the server after that.
 
 Between two cuts, and in a put as long as it writes beyond the end that the file had at the last cut, the file's
 metadata is that of the last cut. From the first byte that is overwritten on, the file lies between two cuts, and each
-byte is of one of them. It has no journal: alone it is then as after a crash under sec2. The server has the last cut
-whole, and the file becomes that by `h5mirror recover`, or `resync --from remote`."""
+byte is of one of them. There is no journal: by itself the file is then as after a crash under sec2. The server has the
+last cut whole, and the file becomes that by `h5mirror recover`, or `resync --from remote`."""
 
 import itertools
 import signal
@@ -52,7 +52,7 @@ if paths.TEST_ALL:
 
 
 class Killed:
-    """What a writer that was killed has left."""
+    """The state after a killed writer."""
 
     def __init__(self, site, name, out):
         self.name, self.file = name, site.local(name)
@@ -84,7 +84,7 @@ def kill_each(site, libver, env, moment="before", until="close", more=()):
 
 
 def whole_cuts(site, libver):
-    """The files at each cut, of a run that nobody kills."""
+    """The files at each cut, of a run without a kill."""
     write(site, "whole.h5", libver, site.env(MEMORY)).ok()
     return {"first": site.local("whole.h5.first"), "second": site.local("whole.h5.second"), "close": site.local("whole.h5")}
 
@@ -94,7 +94,7 @@ def metadata(file):
 
 
 def assert_between(now, before, after):
-    """Each byte is of one of two cuts, and nothing is overwritten before all that lies beyond the old end was put."""
+    """Each byte is of one of two cuts, and no byte is overwritten before all bytes beyond the old end were put."""
     for at, (byte, new) in enumerate(zip(now, after)):
         assert byte == new or byte == (before[at] if at < len(before) else 0), f"at {at}"
     assert now[:len(before)] == before or now[len(before):len(after)] == after[len(before):]

@@ -1,5 +1,5 @@
-"""metadata=memory: what HDF5 makes of a file is what it makes with sec2, in fewer writes, and between two cuts the
-file's metadata is that of the last one."""
+"""metadata=memory: HDF5 makes the same file as with sec2, in fewer writes, and between two cuts the file's metadata is
+that of the last one."""
 
 import shutil
 import signal
@@ -100,7 +100,7 @@ def until_writing(site, libver, config):
 
 
 def without_data(file) -> bytes:
-    """What h5dump says of a copy: the file may be locked."""
+    """h5dump's output about a copy: the file may be locked."""
     copy = shutil.copy(file, file.with_name(f"copy-of-{file.name}"))
     return hdf5.dump(copy, "-A")
 
@@ -181,7 +181,7 @@ def test_metadata_takes_few_writes(local):
 
 
 def test_small_raw_data_takes_few_writes_too(local):
-    """Where no server is to get it."""
+    """For a file that no server gets."""
     counted = """
         def calls():
             return next(int(line.split()[1]) for line in open("/proc/self/io") if line.startswith("syscw"))
@@ -214,7 +214,7 @@ def test_an_open_that_changes_nothing_leaves_bytes_and_times(local, mode):
     assert hdf5.digest(local.local("u.h5")) == before
 
 
-# Says what each open gives, and what is seen through it.
+# Prints the result of each open, and the values seen through it.
 OPENERS = """
     def opened(mode):
         try:
@@ -258,7 +258,7 @@ def test_two_openers_in_one_program_see_what_they_see_with_sec2(local):
 
 
 def test_an_opener_in_another_program_is_locked_out_or_sees_the_last_cut(local):
-    """As with sec2 where there are locks; where there are none it sees no half of a change."""
+    """With locks: as with sec2. Without locks it sees no half of a change."""
     reader = """
         try:
             with h5py.File("k.h5", "{mode}") as f:
@@ -378,7 +378,7 @@ def test_a_child_that_goes_on_alone_has_what_the_parent_held(local):
 
 
 def test_what_a_child_writes_into_the_same_file_stays(local):
-    """Between what its parent writes before and after, with room that was taken before the fork."""
+    """Between its parent's earlier and later writes, with room that was taken before the fork."""
     local.py("""
         f = h5py.File("s.h5", "w", libver="v110")
         f.flush()
@@ -500,7 +500,7 @@ def test_head_and_local_file_are_the_same(held, libver):
 
 
 def test_a_mirrored_files_bytes_do_not_depend_on_it(held):
-    """Neither those of the newest version nor those of the ones before."""
+    """Neither the pages of the newest version nor those of earlier ones."""
     for name, config in (("file.h5", held.config()), ("memory.h5", held.memory)):
         held.run(held.script(everything(name, "earliest")), config=config).ok()
         held.assert_mirrored(name)

@@ -18,7 +18,7 @@ MIB = 1 << 20
 
 
 class Far:
-    """One more server, and what it has."""
+    """One more server, and its files."""
 
     def __init__(self, site, name: str):
         root, logs = site.directory / f"{name}-root", site.directory / f"{name}-logs"
@@ -157,7 +157,8 @@ def test_the_state_of_each_is_told(site, far, two):
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("harm", ["stopped", "killed"])
 def test_one_that_is_away_does_not_slow_the_other(site, far, harm, which):
-    """The other acks each flush durably. It comes back, and the next open brings it what it missed."""
+    """The other server acks each flush durably. The lost one comes back, and the next open sends it the changes that it
+    missed."""
     lost, kept = (site, far) if which == 0 else (far, site)
     config = site.config(**servers(site.address, far.address, timeout=None, flush="sync", ack="durable"))
     writer = site.start(site.script(TIMED.format(times=40, mib=1, pause=0.05)), config=config)
@@ -168,7 +169,7 @@ def test_one_that_is_away_does_not_slow_the_other(site, far, harm, which):
         lost.server.kill9()
     result = writer.wait().ok()
     assert longest(result) < 1.9, result.describe()
-    # One deadline was waited for, then each flush waits little or not at all.
+    # The first flush waited for one deadline; later flushes wait little or not at all.
     assert result.seconds < (25 if harm == "stopped" else 15), result.describe()
     kept.assert_mirrored("t.h5")
     found = records(site, "t.h5")
@@ -187,7 +188,7 @@ def test_one_that_is_away_does_not_slow_the_other(site, far, harm, which):
 
 
 def test_the_flushes_of_the_other_stay_fast(site, far):
-    """With one server dead a flush that the other acks durably takes what it takes with that one alone."""
+    """With one server dead, a flush that the other acks durably takes as long as with that server alone."""
     timed = """
         f = h5py.File("{name}.h5", "w")
         d = f.create_dataset("d", (1 << 20,), "u1")
@@ -353,7 +354,7 @@ def test_a_renamed_file_is_renamed_on_both(site, far, two):
 
 
 def test_tools_go_over_all_mirrors(site, far, two):
-    """Of a file that no driver saw being changed."""
+    """For a file that was changed without a driver."""
     site.py(BIG, config=two())
     assert_both(site, far, "big.h5")
     local = site.local("big.h5")
@@ -405,7 +406,7 @@ def test_a_reader_takes_the_first_that_has_the_file(site, far, two):
     first = site.py(read.format(name="big", data="big"), config=site.config(**reader)).out
     site.py(read.format(name="near", data="x"), config=site.config(**reader))
     far.server.kill9()
-    reader["timeout"] = "5s"  # For so long the one that is gone is tried.
+    reader["timeout"] = "5s"  # For so long the lost server is tried.
     assert site.py(read.format(name="big", data="big"), config=site.config(**reader)).out == first
     result = site.run(site.script(read.format(name="none", data="x")), config=site.config(**reader))
     assert result.code != 0 and far.address in result.err and site.address in result.err, result.describe()

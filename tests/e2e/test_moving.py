@@ -1,4 +1,4 @@
-"""A server's root moves to another address, and the local files' records follow it: nothing is sent again."""
+"""A server's root moves to another address, and the local files' records follow it: no bytes are sent again."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Users by credentials of munge: what theirs open, which credentials count, and a munged that hangs."""
+"""Users by credentials of munge: the access that they give, which credentials are valid, and a munged that hangs."""
 
 import json
 import shutil

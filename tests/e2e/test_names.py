@@ -13,7 +13,7 @@ OPEN_SCRIPT = """
 
 
 def files_under(directory):
-    """The files that a refused name could have made; what belongs to others' histories moves by itself."""
+    """The files that a refused name could have made; files of other histories change by themselves."""
     return sorted(path for path in directory.rglob("*.h5*")
                   if "bystander" not in str(path) and ".h5mirror" not in path.parts and "logs" not in path.parts)
 
@@ -63,7 +63,7 @@ def test_configured_name_must_stay_in_the_root(shared_site, name):
                                   "x.h5.h5m/index", "", "nul\\0.h5", "c" * 300 + ".h5", "d/" * 2100 + "x.h5",
                                   "new\\nline.h5"])
 def test_server_refuses_a_name_that_leaves_its_root(shared_site, name):
-    """The server itself confines names, whatever a client says."""
+    """The server itself restricts names, whatever a client sends."""
     before = files_under(shared_site.root.parent)
     with Wire(shared_site) as wire:
         wire.open(name, "CREATE")

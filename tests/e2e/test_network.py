@@ -106,7 +106,7 @@ def test_caller_without_the_right_is_refused(far, fault):
 
 
 def test_a_refusal_forgets_nothing(far):
-    """What an outage left survives an open with a wrong token: the next one with the right token brings both."""
+    """The changes of an outage survive an open with a wrong token: the next open with the right token sends both."""
     far.run(far.script("h5py.File('x.h5', 'w')['x'] = np.arange(1000)")).ok()
     far.server.stop()
     far.run(far.script("h5py.File('x.h5', 'r+')['away'] = np.arange(1000)")).ok()
@@ -123,7 +123,7 @@ def test_a_refusal_forgets_nothing(far):
 
 
 def test_pulled_cable(far):
-    """The link goes down under a writer and comes back: nobody hangs, and push brings the file level."""
+    """The link goes down under a writer and comes back: no program hangs, and push brings the file level."""
     writer = far.start(far.script("""
         with h5py.File("cable.h5", "w") as f:
             d = f.create_dataset("d", (0,), maxshape=(None,), chunks=(4096,))

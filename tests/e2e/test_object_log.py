@@ -1,4 +1,4 @@
-"""`log FILE:/PATH` and `blame`: what became of one object from version to version, and what the answer costs."""
+"""`log FILE:/PATH` and `blame`: the changes of one object from version to version, and the cost of the answer."""
 
 import fcntl
 import json
@@ -278,7 +278,7 @@ def test_the_log_says_what_diffs_of_neighbours_say(site, libver):
                 told.setdefault(path, set()).add(other)
     for path in {f"/d{n}" for n in range(6)} & set(told):
         events, _ = log(site, path)
-        # An object in another one's place may be equal to it: that is a change here, and none of `diff`.
+        # An object in another one's place may be equal to it: that is a change here, but none for `diff`.
         logged = {version for version, event, changes in events
                   if version != versions[0] and (event != "replaced" or changes)}
         assert logged == told[path], f"seed {seed}, libver {libver}, {path}: {events}"

@@ -1,4 +1,4 @@
-"""What the packages bring for Prometheus and Grafana: alerts that fire, and queries that a real Prometheus answers."""
+"""The packages' files for Prometheus and Grafana: alerts that fire, and queries that a real Prometheus answers."""
 
 import json
 import re

@@ -1,4 +1,5 @@
-"""Servers that go away and come back: what the program feels, what the mirror misses, and which command tells of it."""
+"""Servers that go away and come back: the effect on the program, the changes that the mirror lacks, and the commands
+that show the outage."""
 
 import re
 import signal
@@ -22,12 +23,12 @@ def dirty(site, name: str):
     return site.local(f"{name}.h5m/dirty")
 
 
-# What a close leaves the next open brings.
+# The next open sends the changes that a close has left.
 
 
 @pytest.mark.parametrize("away", ["stops while it hangs", "is killed and comes back"])
 def test_a_flush_that_the_server_lost_needs_no_other(site, away):
-    """The program flushes and does nothing more: what the server did not get is brought to it all the same."""
+    """The program flushes and does nothing more: the server still gets the changes that it lacks."""
     writer = site.start(site.script("""
         f = h5py.File("run.h5", "w")
         f["x"] = np.zeros(100_000)
@@ -80,7 +81,7 @@ def test_nor_does_one_of_a_program_that_began_before_its_server(site):
 
 
 def test_the_next_open_brings_what_a_close_could_not(both):
-    """1 MiB of 64 is changed and closed while the server is away; a later program's open brings it, and no more."""
+    """1 MiB of 64 is changed and closed while the server is away; a later program's open sends just that."""
     both.py(BIG)
     both.assert_mirrored("big.h5")
     both.server.kill9()
@@ -158,7 +159,7 @@ def test_a_tick_that_reached_the_server_is_on_the_way(site):
 
 
 def test_a_file_created_while_the_server_is_away(site):
-    """Nothing of it was ever there: the next open brings all of it, as a new file."""
+    """The server never had any of it: the next open sends all of it, as a new file."""
     site.server.kill9()
     site.py("h5py.File('new.h5', 'w')['x'] = np.arange(100_000)")
     site.server.start()
@@ -181,7 +182,7 @@ def test_a_file_created_anew_while_the_server_is_away(site):
 
 
 def test_a_file_changed_behind_the_plugins_back_is_not_spliced(site):
-    """The map is of another state of the file: the user decides, as ever."""
+    """The map is about another state of the file: the user decides, as usual."""
     site.py(BIG)
     site.keep("big.h5")
     site.server.kill9()
@@ -220,7 +221,7 @@ def test_a_map_that_is_not_the_records_counts_for_nothing(site, harm):
 
 
 def test_a_map_from_before_the_server_went_on_is_refused(site):
-    """A rollback happened meanwhile: what the map is the difference to is not the newest any more."""
+    """A rollback happened meanwhile: the base of the map is no longer the newest cut."""
     site.py(BIG)
     site.py(TOUCH.format(n=1))
     site.server.kill9()
@@ -233,7 +234,7 @@ def test_a_map_from_before_the_server_went_on_is_refused(site):
     site.check_kept()
 
 
-# What the program feels.
+# The effect on the program.
 
 
 def longest(result) -> float:
@@ -255,7 +256,7 @@ def test_no_call_waits_longer_than_the_deadline(both):
 
 
 def test_no_call_waits_longer_for_a_server_that_is_gone(both):
-    """Attempts to reach it again are no progress: the close does not wait for each of them."""
+    """Attempts to reach the server are no progress: the close does not wait for each of them."""
     writer = both.start(both.script(TIMED.format(times=30, mib=1, pause=0.05)), config=both.config(timeout=None))
     writer.wait_for_line("cut 25")
     both.server.kill9()
@@ -268,7 +269,8 @@ def test_no_call_waits_longer_for_a_server_that_is_gone(both):
 
 
 def test_a_process_that_ends_at_once_leaves_the_map(site):
-    """No exit handler runs after the close, which had no answer: what the server lacks is noted all the same."""
+    """No exit handler runs after the close, which had no answer: the bytes that the server lacks are noted all the
+    same."""
     site.py(BIG)
     writer = site.start(site.script("""
         f = h5py.File("big.h5", "r+")
@@ -295,7 +297,7 @@ def test_a_process_that_ends_at_once_leaves_the_map(site):
 
 
 def test_an_overwrite_of_what_waits_waits_no_longer_than_the_deadline(both):
-    """What does not fit into the window while the server is stopped is merged, not waited for."""
+    """While the server is stopped, bytes that do not fit into the window are merged; the program does not wait."""
     script = TIMED.format(times=30, mib=8, pause=0)
     writer = both.start(both.script(script), config=both.config(timeout=None, window="1MiB", flush="sync"))
     writer.wait_for_line("cut 0")
@@ -337,7 +339,7 @@ def test_wait_ends_when_its_time_has_passed(both):
 
 @pytest.mark.parametrize("policy", ["wait=2s", "fail"])
 def test_a_server_that_hangs_is_away_too(site, policy):
-    """Its kernel takes the connection. Each barrier of the outage does not wait for itself."""
+    """Its kernel accepts the connection. Not every barrier of the outage waits by itself."""
     site.server.process.signal(signal.SIGSTOP)
     result = site.py("""
         f = h5py.File("hang.h5", "w")
@@ -442,7 +444,7 @@ def test_bandwidth_is_kept_and_is_no_outage(site):
 
 
 def test_a_close_waits_for_no_link_that_is_slower_than_the_program(site):
-    """32 MiB at 8 MiB/s and at 1 MiB/s: the close leaves what would take longer to the next open."""
+    """32 MiB at 8 MiB/s and at 1 MiB/s: the close leaves bytes that would take longer to the next open."""
     began = """
         began = time.monotonic()
         f = h5py.File("slow.h5", "{mode}")
@@ -494,7 +496,7 @@ def test_both_ends_say_how_it_stands(site):
 
 
 def test_resync_says_how_far(site):
-    """What an outage left, over a slow link: the server's status counts up, and ends in sync."""
+    """The changes of an outage come over a slow link: the server's status counts up, and ends in sync."""
     site.py(BIG)
     site.server.kill9()
     log = site.directory / "client.log"

@@ -1,4 +1,5 @@
-"""A plain run between two mirrored ones: what it changed becomes a version, unless the server has moved or the file is torn."""
+"""A plain run between two mirrored ones: its changes become a version, unless the server has moved or the file is
+torn."""
 
 import os
 import signal
@@ -15,7 +16,7 @@ MAKE = """
         f["d"] = np.random.default_rng(1).integers(0, 256, {mib} << 20, "u1")
 """
 
-# What a program does that knows nothing of the driver.
+# The work of a program that knows nothing of the driver.
 PLAIN = """
     with h5py.File("run.h5", "r+") as f:
         f["d"][4096:8192] = 7
@@ -30,7 +31,7 @@ GO_ON = """
 
 
 def plainly(site, script: str = PLAIN) -> str:
-    """Runs it without the driver; returns the digest of what it left."""
+    """Runs it without the driver; returns the digest of the file after it."""
     site.run(site.script(script), env=site.plain_env()).ok()
     return hdf5.digest(site.local("run.h5"))
 
@@ -40,7 +41,7 @@ def go_on(site, n: int = 1, **keys):
 
 
 def assert_taken_in(site, result, outside: str, version: int = 2) -> None:
-    """The plain run's file is a version of its own, and the mirror goes on behind it."""
+    """The plain run's file is a version of its own, and the mirror goes on from it."""
     assert "diverged" not in result.err, result.describe()
     assert site.versions("run.h5") == list(range(1, version + 2))
     assert site.log("run.h5")[1]["comment"] == "outside change"
@@ -159,7 +160,7 @@ def test_it_comes_while_the_server_is_away(site):
     result = go_on(site, 2)
     assert "diverged" not in result.err, result.describe()
     site.assert_mirrored("run.h5")
-    # The plain run's change is there, in the version of what followed.
+    # The plain run's change is in the version of the next run.
     assert site.versions("run.h5") == [1, 2]
 
 
@@ -222,7 +223,7 @@ def test_who_is_killed_in_the_middle_loses_nothing(bare_site):
         assert done.code == -signal.SIGKILL, done.describe()
         site.wait_for_no_lease("run.h5")
         if site.record("run.h5")["state"] != "open":
-            # It had changed nothing yet, or was about to end: no question to anybody.
+            # It had changed nothing yet, or was about to end: the user is not asked.
             untouched += hdf5.digest(site.local("run.h5")) == outside
             assert "diverged" not in go_on(site, number).err, number
             assert is_version(site, outside, before), number

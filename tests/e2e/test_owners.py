@@ -71,7 +71,7 @@ ATTEMPTS = [
     (ANNA, OK, "undelete", "shared/c.h5", "--as", "shared/d.h5"),
     (BOB, DENIED, "rm", "shared/d.h5"),
     (ANNA, OK, "rollback", "shared/d.h5@1", "-m", "mine"),
-    # Who may operate the file gives it away.
+    # A user with the right "operate" gives the file away.
     (ANNA, DENIED, "chown", "shared/d.h5", f"unix:{BOB}"),
     (CAROL, OK, "chown", "shared/d.h5", f"unix:{BOB}"),
     (ANNA, DENIED, "rm", "shared/d.h5"),

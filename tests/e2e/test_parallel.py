@@ -1,4 +1,5 @@
-"""Files that several ranks of a program write together: mirrored cut by cut, whatever becomes of a rank or the server."""
+"""Files that several ranks of a program write together: mirrored cut by cut, whatever happens to a rank or the
+server."""
 
 import h5py
 import pytest

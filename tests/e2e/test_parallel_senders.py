@@ -1,4 +1,4 @@
-"""Files that several ranks write, of which the first rank of each node sends what that node's ranks wrote.
+"""Files that several ranks write: the first rank of each node sends the writes of that node's ranks.
 
 Nodes are told apart by their host names. Where no network is needed between them, they are UTS namespaces.
 """
@@ -66,7 +66,7 @@ def test_a_reader_sees_each_cut_whole(site, tmp_path):
     program.do("new run.h5", *steps(1, 2, 3), *steps(4, then="close"))
     program.end()
     site.assert_mirrored("run.h5")
-    # How many there are is a matter of time.
+    # Their number depends on timing.
     found = [step_of(site.export("run.h5", version)) for version in site.versions("run.h5")]
     assert found == sorted(set(found) & {1, 2, 3, 4}) and found[-1] == 4
 
@@ -89,7 +89,7 @@ def test_ranks_on_two_hosts_send_for_their_hosts(tmp_path):
 
 
 def test_a_cut_that_rank_0_must_send_alone_has_no_parts(site, tmp_path):
-    """On one node; and where a rank wrote what the driver could not see."""
+    """On one node; and with writes of a rank that the driver could not see."""
     program = Ranks(site, 2, config=config_of(site))
     program.do("new run.h5", *steps(1, then="close"))
     program.end()
@@ -166,7 +166,7 @@ def test_a_part_that_is_held_back_for_its_bandwidth_is_awaited(site, tmp_path):
 
 
 def test_a_stream_that_breaks_while_parts_come_is_begun_again_with_all(site, tmp_path):
-    """Each connection is reset in the middle, rank 0's too: what came in parts before is sent by rank 0."""
+    """Each connection is reset in the middle, rank 0's too: rank 0 then sends the bytes that came in parts before."""
     with Proxy(site.address, cut_after=6_000_000) as proxy:
         program = start(site, tmp_path, server=proxy.address, timeout="2s", linger="5s")
         program.do("new run.h5", *steps(1, 2, 3))

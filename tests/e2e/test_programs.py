@@ -44,7 +44,7 @@ def test_program_run_again_continues_the_history(both):
 
 
 def test_output_is_what_it_is_without_the_plugin(both):
-    """What the program writes and prints is what it writes and prints with no driver."""
+    """The program writes and prints the same as without a driver."""
     program = [both.python, paths.PROGRAMS / "measure.py", "same.h5"]
     plain = both.run(program, env=both.plain_env()).ok()
     both.local("same.h5").rename(both.local("plain.keep"))

@@ -1,4 +1,4 @@
-"""Versions are dropped by a policy, beside a writer; what is kept reads as before."""
+"""Versions are dropped by a policy, beside a writer; retained versions read as before."""
 
 import time
 

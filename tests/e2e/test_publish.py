@@ -1,4 +1,4 @@
-"""h5mirror-agent --publish into a directory that others can write: what they put there is replaced and never followed."""
+"""h5mirror-agent --publish into a directory that others can write: their entries are replaced and never followed."""
 
 import filecmp
 

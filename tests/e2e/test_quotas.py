@@ -1,4 +1,4 @@
-"""The space of accounts: who takes too much gets an error and loses nothing, and nobody else notices."""
+"""The space of accounts: a writer that takes too much gets an error and loses nothing, and no other user notices."""
 
 import signal
 
@@ -80,7 +80,7 @@ def test_a_head_that_would_grow_too_large_stays_whole_and_gets_the_rest_when_the
     # A neighbour writes on, in the meantime.
     site.py(WRITE.format(name="home/bob/a.h5", count=250_000))
     site.assert_mirrored("home/bob/a.h5")
-    # What is there is an earlier state, whole.
+    # The file is an earlier state, whole.
     site.wait_for_no_lease("home/anna/run.h5")
     version = site.versions("home/anna/run.h5")[-1]
     with_plain = site.script(f"""
@@ -176,7 +176,7 @@ def test_a_loop_of_writes_and_removals_does_not_fill_the_disk(homes):
 
     wait_until(fits, f"removed files fill the disk:\n{site.server.log_tail()}", 60)
     assert "quota: removed file=\"home/anna/0.h5\"" in site.server.log()
-    # What is listed is there: the newest ones, and those of the neighbour, who is below his limit.
+    # The listed files are there: the newest ones, and those of the neighbour, which is below its limit.
     names = [file["name"] for file in site.json("ls", "--removed")["files"]]
     assert names[0] == "home/anna/11.h5" and names[-1] == "home/bob/a.h5", names
     assert names[:-1] == [f"home/anna/{n}.h5" for n in range(11, 11 - len(names[:-1]), -1)], names

@@ -59,7 +59,7 @@ class Remote:
         return self.run(text, **keys).ok().out.strip()
 
 
-# Runs each line that comes in; says "done", or what went wrong.
+# Runs each line that comes in; prints "done", or the error.
 OBEYS = """
     print("ready", flush=True)
     for line in sys.stdin:
@@ -73,7 +73,7 @@ OBEYS = """
 
 @pytest.fixture
 def remote(bare_site, h5py_version):
-    """With either h5py. Afterwards nothing has become a local file, and all that the server has is sound."""
+    """With either h5py. Afterwards there is no local file, and all files of the server are sound."""
     bare_site.python = paths.venv_python(h5py_version)
     yield Remote(bare_site)
     assert not [path for path in bare_site.work.iterdir() if path.name not in KEPT_LOCAL]
@@ -494,7 +494,7 @@ def test_a_mirrored_file_that_is_changed_remotely_has_diverged_until_somebody_de
     assert remote.py('print(sorted(h5py.File("mirrored.h5", "r")))') == "['a', 'b', 'd']"
 
 
-# What cannot be.
+# Things that cannot work.
 
 
 @pytest.mark.parametrize(("keys", "text"), [

@@ -82,7 +82,7 @@ def test_rename_is_told_when_the_server_is_back(site):
     assert "is behind" in result.err, result.describe()
     assert site.record("final.h5")["renamed_from"] == "run.h5"
     site.server.start()
-    go_on(site, "final.h5")  # Brings what the close before could not.
+    go_on(site, "final.h5")  # Sends the changes that the close before could not send.
     assert_followed(site, "run.h5", "final.h5", [1, 2, 3])
 
 

@@ -20,7 +20,7 @@ LOOP = """
 
 
 def assert_whole(site, versions):
-    """Each of `versions` is what the file was at some close: the n-th attribute and the n-th value, and all before."""
+    """Each of `versions` is the file at some close: it has the n-th attribute and value, and all before."""
     exported = [str(site.export("loop.h5", version)) for version in versions]
     site.run(site.script(f"""
         for path in {exported!r}:
@@ -44,7 +44,7 @@ def test_every_close_of_a_loop_is_a_version(site, ack):
 
 
 def test_server_killed_under_a_loop_of_opens(site):
-    """What a killed server had not made durable comes again with the open that follows."""
+    """The next open sends again the changes that a killed server had not made durable."""
     seed = random.SystemRandom().randrange(1 << 32)
     print("seed", seed)
     chance = random.Random(seed)

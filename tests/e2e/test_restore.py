@@ -41,7 +41,7 @@ FULL = """
         f["keep"] = 1
 """
 
-# What is true of the group, wherever it is.
+# Facts about the group, wherever it is.
 CHECK = """
     with h5py.File(NAME, "r") as f:
         g = f[GROUP]

@@ -11,7 +11,7 @@ from harness.process import Process, run, wait_until
 from harness.site import Site
 from test_archive import s3  # noqa: F401  the fixture
 
-# Only what is ordered is archived, with copies of heads.
+# Archives only on request, with copies of heads.
 OPTIONS = {"archive_every": "1h", "archive_after": "0s", "archive_heads": "true"}
 
 
@@ -233,7 +233,7 @@ def test_a_damaged_object_is_named_and_its_file_left_out(site, archive, tmp_path
 
 
 def test_parts_of_a_cluster_that_are_odd(site, archive, tmp_path):
-    """Directories as those of a cluster, one of which is none of a cell; names that somebody chose who means harm."""
+    """Directories like those of a cluster, one of which is not of a cell; and names that an attacker chose."""
     cells = tmp_path / "all" / "cells"
     cells.mkdir(parents=True)
     url = f"dir:{cells.parent}"
@@ -282,7 +282,7 @@ def test_command_lines_that_are_wrong(site, archive, tmp_path):
 
 
 def check_that_each_run_waits(site, url, tmp_path):
-    """Until a former server has noticed; also where the run before was killed meanwhile."""
+    """Waits until a former server has noticed; even if the run before was killed meanwhile."""
     new = tmp_path / "taken"
     new.mkdir()
     command = [paths.BIN / "h5mirrord", "restore-root", "--archive", url, "--root", new, "--take-over"]

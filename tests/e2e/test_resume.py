@@ -1,4 +1,4 @@
-"""A file that is created again, and loses its server before anything of the new one is durable: never a mixture."""
+"""A file is re-created, and its server is lost before any of the new file is durable: the result is never a mixture."""
 
 import signal
 
@@ -14,7 +14,7 @@ OLD = """
         f["more"] = np.arange(100_000)
 """
 
-# What is written before the first flush is never written again: after a restart of the server only the client has it.
+# Bytes written before the first flush are never written again: after a restart of the server only the client has them.
 # "sparse" is mostly a hole: there the old generation's bytes would show.
 NEW = """
     with h5py.File("r.h5", "w") as f:

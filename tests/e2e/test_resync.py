@@ -24,7 +24,7 @@ MAKE = """
             d[n << 20:(n + 1) << 20] = chance.integers(1, 256, 1 << 20, "u1")
 """
 
-# What a program does that knows nothing of the driver.
+# The work of a program that knows nothing of the driver.
 CHANGE = """
     chance = np.random.default_rng({seed})
     with h5py.File("run.h5", "r+") as f:
@@ -55,7 +55,7 @@ def resync(site, *flags) -> dict:
 
 
 def verify(site):
-    """The exit code and what `verify --against` says."""
+    """The exit code and the output of `verify --against`."""
     result = site.cli("verify", "--against", site.local("run.h5"), "--wait", "10", "--json")
     assert result.code in (0, 1, 6), result.describe()
     return result.code, json.loads(result.out)
@@ -427,7 +427,7 @@ def test_a_file_that_is_behind_and_was_renamed(bare_site, what):
 
 @pytest.mark.parametrize("verb", [["push", "-r"], ["resync"]], ids=["push", "resync"])
 def test_records_follow_a_server_that_has_moved(bare_site, verb):
-    """Its root was copied to another host: what is equal there has its record say so, and the mirror goes on."""
+    """Its root was copied to another host: the records of files that are equal there say so, and the mirror goes on."""
     site = bare_site
     site.py(MAKE.format(mib=2))
     site.settle("run.h5")

@@ -1,4 +1,4 @@
-"""The server drops versions by itself: by rule, where a limit is reached, and never more than it must."""
+"""The server drops versions by itself: by rule, or at a limit, and never more than it must."""
 
 import contextlib
 import shutil
@@ -135,7 +135,7 @@ def test_a_small_disk_makes_histories_give_way_before_a_writer_fails(tmp_path):
 
 
 def test_stats_and_a_dry_run_say_what_a_prune_gives_back(bare_site):
-    """Within 2 % of what the segments give, and exact as long as nobody writes."""
+    """Within 2 % of the space that the segments free, and exact as long as there is no writer."""
     site = bare_site
     site.py(CLOSES.format(name="run.h5", first=0, end=30, size=20_000))
     site.settle("run.h5")

@@ -1,4 +1,4 @@
-"""Users of one host with real uids, a robot with a token, and logins: what each may do with the files of each."""
+"""Users of one host with real uids, a robot with a token, and logins: the rights of each to the files of each."""
 
 import json
 import os
@@ -47,7 +47,7 @@ ATTEMPTS = [
     (ANNA, OK, "mv", f"home/{ANNA}/b.h5", f"home/{ANNA}/a.h5"),
     (ANNA, OK, "rm", f"home/{ANNA}/a.h5"),
     (ANNA, OK, "undelete", f"home/{ANNA}/a.h5"),
-    # Another's: each verb, and what is not there looks the same.
+    # Another user's: each verb; a file without a right looks like a missing one.
     (BOB, HIDDEN, "log", f"home/{ANNA}/a.h5"),
     (BOB, HIDDEN, "log", f"home/{ANNA}/none.h5"),
     (BOB, HIDDEN, "status", f"home/{ANNA}/a.h5"),

@@ -112,7 +112,7 @@ def test_push_of_a_whole_tree(site):
 
 
 def test_stopped_server_is_a_deadline_not_a_hang(both):
-    """SIGSTOP: the kernel still takes connections and bytes; nobody answers."""
+    """SIGSTOP: the kernel still accepts connections and bytes, but the server does not answer."""
     both.py("h5py.File('stop.h5', 'w')['x'] = np.arange(3000)")
     both.keep("stop.h5")
     both.server.process.signal(signal.SIGSTOP)
@@ -237,7 +237,7 @@ def test_disk_full_while_a_head_is_overwritten(small_disk):
 
 
 def test_server_restarts_on_a_full_disk(small_disk):
-    """A server that was killed on a full disk starts again and serves what it has."""
+    """A server that was killed on a full disk starts again and serves its files."""
     site = small_disk
     site.py("h5py.File('first.h5', 'w')['x'] = np.arange(100_000)")
     site.keep("first.h5")

@@ -103,7 +103,7 @@ HIDDEN = ["chown 1 /etc/h5mirror/h5mirrord.toml; chmod 0600 /etc/h5mirror/h5mirr
 
 @pytest.mark.parametrize("hide", HIDDEN, ids=["the file", "its directory"])
 def test_it_does_not_run_without_a_configuration_that_it_may_not_read(tmp_path, hide):
-    """Which an operator has written under a umask of 077: a server without its tables is open to all users."""
+    """An operator wrote the file under a umask of 077: a server without its tables would be open to all users."""
     make = """mkdir /etc/h5mirror; echo 'tokens_file = "/etc/h5mirror/tokens"' > /etc/h5mirror/h5mirrord.toml"""
     rights = "--bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search"
     (tmp_path / "root").mkdir()
@@ -154,7 +154,7 @@ def test_a_reader_that_hangs_holds_up_a_stop_no_longer_than_stop_timeout(bare_si
 
 @pytest.mark.site(options={"stop_timeout": "2s"})
 def test_a_tool_whose_call_the_stop_has_ended_names_the_server(bare_site):
-    """It asks again, and nobody listens there any more."""
+    """The tool asks again, and no server listens there any more."""
     site = bare_site
     reader = start_stuck_reader(site)
     site.server.stop()
@@ -257,7 +257,7 @@ def test_killed_in_mid_session_it_starts_again_with_all_that_was_durable(site):
 @pytest.mark.limit(240)
 @pytest.mark.site(options={"stop_timeout": "30s"})
 def test_stop_with_much_left_to_apply_is_clean_and_the_next_start_goes_on(bare_site):
-    """What is durable need not be in the head yet: a stop does not wait for that."""
+    """Durable cuts need not be in the head yet: a stop does not wait for that."""
     site = bare_site
     site.py(f"""
         for value in range(3):

@@ -61,7 +61,7 @@ def lease_path(site):
 
 
 def test_locks_are_those_of_sec2(site):
-    """A second process that opens the file for writing is told what it is told without the plugin."""
+    """A second process that opens the file for writing gets the same error as without the plugin."""
     for env in (site.plain_env(), site.env()):
         site.local("release").unlink(missing_ok=True)
         first = site.start(site.script(HOLD), env=env)

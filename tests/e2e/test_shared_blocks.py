@@ -33,7 +33,7 @@ def reader(site, **keys):
 
 
 def ask(readers, begin, end):
-    """What each says of these rows, all at once, each in an order of its own."""
+    """The answers of all readers about these rows, asked at once, each in an order of its own."""
     for seed, each in enumerate(readers):
         each.popen.stdin.write(f"{begin} {end} {seed}\n".encode())
         each.popen.stdin.flush()
@@ -128,7 +128,7 @@ def test_readers_go_on_when_the_agent_is_killed_and_read_the_same_bytes(made):
     agent.start()
     again = [reader(made, agent=agent.socket) for _ in range(2)]
     assert set(ask(again, 0, ROWS)) == {whole} and all(has_blocks(each) for each in again)
-    agent.process.signal(19)  # One that stands still costs time, and no error.
+    agent.process.signal(19)  # An agent that stands still costs time, but no error.
     assert set(ask(readers + again, 50, 150)) == {ask([plain], 50, 150)[0]}
     agent.process.signal(18)
     finish([plain, *readers, *again])

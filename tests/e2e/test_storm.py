@@ -1,4 +1,4 @@
-"""Storms: what a paced writer feels of a server, or a network, that fails again and again; and where it ends."""
+"""Storms: the effect of a server or network that fails again and again on a paced writer, and the final state."""
 
 import json
 import random
@@ -31,7 +31,7 @@ def proxied(bare_site):
 
 @pytest.mark.limit(600)
 def test_server_killed_stopped_and_restarted(bare_site, chance):
-    """With the defaults: the program sees no error and waits for nobody, and both sides end as one."""
+    """With the defaults: the program sees no error and does not wait, and both sides end equal."""
     site = bare_site
     alone = storm.unmirrored(site, MIB)
     writer = storm.start_stream(site, "storm.h5", MIB, config=site.config(timeout=None))
@@ -64,7 +64,7 @@ def test_writer_at_full_speed(bare_site, chance):
 
 
 class NetworkFaults:
-    """What can happen to a network; each leaves it as it was, for connections to come."""
+    """Faults of a network; after each, new connections work as before."""
 
     def __init__(self, proxy, chance):
         self._tell, self._chance = proxy.tell, chance

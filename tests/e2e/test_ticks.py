@@ -58,7 +58,7 @@ def test_a_program_that_computes_is_followed(package):
     writer.kill()
 
 
-# What a program calls again and again: e takes long within HDF5, where no other thread runs.
+# Calls that a program repeats. e takes long within HDF5, where no other thread runs.
 CALLS = {
     "short reads": "d[0:1, 0]",
     "long reads": "e[...]",
@@ -410,7 +410,7 @@ def test_without_a_plugin_it_says_so(package):
 
 
 def test_beside_the_connector(package):
-    """Both flush: of what one showed the other makes no cut."""
+    """Both flush: the second makes no cut of changes that the first has already shown."""
     site = package.site
     writer = site.start(package.script(COMPUTES.replace(', driver="h5mirror", config=CONFIG', "") + """
     with h5mirror.ticks(0.02):

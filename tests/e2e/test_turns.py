@@ -66,7 +66,7 @@ SECOND = """
 
 @pytest.mark.parametrize("ack", ["durable", "none"])
 def test_the_server_goes_between_ones_close_and_its_answer(site, ack):
-    """What the first has closed never arrived, and the second is in the file by then: it brings both."""
+    """The first program's changes never arrived, and the second has the file open by then: it sends both."""
     site.py("h5py.File('turns.h5', 'w')['d'] = np.zeros(1000)").ok()
     created = site.settle("turns.h5")["last_cut"]
     config = site.config(ack=ack, timeout="30s")

@@ -1,4 +1,4 @@
-"""The units as they are shipped, under systemd itself: what docs/how-to/install-a-server.md says of them, with a `group`."""
+"""The shipped units, under systemd itself: the steps of docs/how-to/install-a-server.md, with a `group`."""
 
 import re
 import shutil

@@ -90,7 +90,7 @@ def test_a_bit_of_the_head(five, mtime):
 
 
 def test_pages_that_are_lost_under_the_running_server(five):
-    """Somebody writes the head behind the server's back; the next write of the page finds it."""
+    """Another program writes the head without the server; the next write of the page finds that."""
     five.server.start()
     metrics = Metrics(five)
     head = five.root / "run.h5"
@@ -137,7 +137,7 @@ def test_every_version_is_opened_with_hdf5(five):
 def test_a_version_that_is_no_hdf5_file_is_found(five):
     (five.root / "plain.h5").write_bytes(b"not HDF5 " * 1000)
     five.server.start()
-    # Somebody wants to write a file of that name: the server takes in what is there, as version 1.
+    # A client begins a file of that name: the server takes in the existing bytes, as version 1.
     assert "diverged" in five.py('h5py.File("plain.h5", "w").attrs["n"] = 1').err
     found = five.cli("verify", "plain.h5", "--open-versions", "--json")
     assert found.code == 6, found.describe()

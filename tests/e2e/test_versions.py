@@ -1,4 +1,4 @@
-"""Versions by number, place, time and tag; what is known of each, and where its pages lie."""
+"""Versions by number, place, time and tag; the facts about each, and the places of its pages."""
 
 import re
 import time

@@ -105,7 +105,7 @@ EDITOR = """
     f.close()
     print("closed", flush=True)
 """
-# What is done, and what the line says that it did.
+# Each change, and the text of its line.
 EDITS = {
     "f['g/temp'][3:5] = 1": {("changed", "/g/temp"): ["data"]},
     "f['g/chunked'][55, 55] = 1": {("changed", "/g/chunked"): ["data"]},
@@ -226,7 +226,7 @@ STEPS = 40
 
 
 def unread_bytes(lines):
-    """What has come to the program that looks at objects, and it has not taken."""
+    """Bytes that have come to the program that looks at objects, and that it has not read."""
     helper = Path(f"/proc/{lines.pid}/task/{lines.pid}/children").read_text().strip()
     links = [os.readlink(each) for each in Path(f"/proc/{helper}/fd").iterdir()]
     rows = [row.split() for kind in ("tcp", "tcp6") for row in Path(f"/proc/{helper}/net/{kind}").read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""`h5mirror web` without a browser: who may see what, what it answers, and what hostile files and pages can do."""
+"""`h5mirror web` without a browser: the rights of visitors, its answers, and attacks by hostile files and pages."""
 
 import json
 import os
@@ -111,7 +111,7 @@ def test_no_path_leads_out_of_the_page_s_own_files(visitor, path):
     assert status in (400, 404) and b"aiohttp" not in body and b"root:" not in body, (status, body[:200])
 
 
-# What it tells.
+# Its answers.
 
 
 def test_lists_states_and_versions_are_the_server_s(fits, visitor):
@@ -274,7 +274,8 @@ def test_what_cannot_be_shown_is_told_in_words(visitor, call, path, query, expec
 
 
 def test_a_cut_that_is_not_there_yet_is_gone_and_a_former_one_is_the_newest(fits, visitor):
-    """A file that was closed in the store goes on at numbers as large as its clock: what is newer is asked of the file."""
+    """After a close in the store a file's cuts go on at numbers as large as its clock: the page asks the file which cut
+    is newer."""
     newest = int(visitor.json("/api/files/run.h5")["last_cut"])
     status, body = visitor.look("meta", "run.h5", cut=newest + 1)
     assert status == 410 and f"cut {newest + 1} is not there" in json.loads(body)["message"], (status, body[:2000])
@@ -344,11 +345,11 @@ def test_a_live_cut_is_one_moment_and_the_next_one_is_newer(fits, visitor):
     assert writer.ask("go on") == "1"
     wait_until(lambda: cut() > first, "the next cut is not told", 60)
     assert value(cut()) == 1
-    assert value(first) == 0  # What was opened for a cut stays as it was.
+    assert value(first) == 0  # The cut that was opened stays as it was.
     writer.kill()
 
 
-# What a file or a page may try.
+# Attacks by a file or a page.
 
 
 HOSTILE = """

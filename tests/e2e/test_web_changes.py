@@ -62,7 +62,7 @@ def newest(visitor: Visitor, name: str) -> str:
     return visitor.json(f"/api/files/{name}")["newest_version"]["version"]
 
 
-# What differs.
+# Differences.
 
 
 def test_a_diff_names_the_objects_and_their_values(visitor):
@@ -256,7 +256,7 @@ def test_a_rollback_is_shown_as_a_diff_and_refused_where_the_file_has_moved_on(f
     assert (change["name"], change["old"], change["new"]) == ("n", "2", "1")
     assert newest(visitor, "back.h5") == "2"
     assert visitor.post("/api/changes", {**wanted, "expected": "1"})[0] == 409
-    assert visitor.post("/api/changes", wanted)[0] == 400  # Nobody was shown anything.
+    assert visitor.post("/api/changes", wanted)[0] == 400  # No preview came before.
     assert "version 3" in visitor.change(shown, **wanted)["says"]
     assert fits.site.export("back.h5", 3).read_bytes() == fits.site.export("back.h5", 1).read_bytes()
     assert visitor.json("/api/files/back.h5")["newest_version"]["comment"] == "n was wrong"

@@ -1,4 +1,5 @@
-"""Logins at the site's issuer for the page of `h5mirror web`: what they open, how they end, and answers that do not count."""
+"""Logins at the site's issuer for the page of `h5mirror web`: the access that they give, their end, and invalid
+answers."""
 
 import http.client
 import json
@@ -87,7 +88,7 @@ def lab(tmp_path_factory, installed):  # noqa: F811
 
 @pytest.fixture(autouse=True)
 def right_issuer(lab):
-    """Whatever a test before made of it."""
+    """The state from the test before must not matter."""
     lab.issuer.user, lab.issuer.audience, lab.issuer.lifetime = "anna", "h5mirror", 600
     lab.issuer.id_claims, lab.issuer.id_key, lab.issuer.is_down = {}, None, False
     lab.issuer.secret, lab.issuer.way, lab.issuer.more_metadata = None, "client_secret_basic", {}
@@ -107,7 +108,7 @@ class Person(Visitor):
         return said["url"]
 
     def come_back(self, url: str) -> dict[str, str]:
-        """What the issuer sends the browser back with, to the page itself."""
+        """The answer with which the issuer sends the browser back to the page."""
         parts = urllib.parse.urlsplit(url)
         link = http.client.HTTPConnection(parts.hostname, parts.port, timeout=60)
         link.request("GET", f"{parts.path}?{parts.query}")
@@ -134,7 +135,7 @@ class Person(Visitor):
         return [each["name"] for each in self.json("/api/files")["files"]]
 
     def of(self, user: str) -> object:
-        """What a process that reads files finds."""
+        """The result of a process that reads files."""
         status, body = self.look("attr", f"{user}/a.h5", version=1)
         return json.loads(body) if status == 200 else status
 

@@ -38,7 +38,7 @@ FILES = """
         with h5py.File(name, "w", driver="h5mirror", config=CONFIG) as f:
             f["x"] = np.arange(1000)
 """
-# What differs from machine to machine.
+# The parts that differ from machine to machine.
 SAME = {"host": "node7", "claimed_user": "anna", "verified_user": "anna", "user": "anna", "program": "python", "pid": 4711,
         "server": "node7:7447"}
 WRITES = {"interval_seconds": 5, "received_bytes": [str(4096 * (n * n % 23) if n > 20 else 0) for n in range(60)]}
@@ -55,7 +55,7 @@ def web(tmp_path_factory, installed):  # noqa: F811
 
 
 def alike(value: object, minutes: int = 0) -> object:
-    """What the page gets, as it is in each picture."""
+    """The answers to the page, the same in each picture."""
     if isinstance(value, list):
         return [alike(each, minutes) for each in value]
     if not isinstance(value, dict):

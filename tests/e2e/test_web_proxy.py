@@ -1,5 +1,5 @@
-"""The page of `h5mirror web` behind a reverse proxy that names the user: what its visitors may do, and requests and names that
-count for nothing."""
+"""The page of `h5mirror web` behind a reverse proxy that names the user: the rights of its visitors, and requests and
+names without effect."""
 
 import http.client
 import json
@@ -63,7 +63,7 @@ class Person(Visitor):
         return [each["name"] for each in self.json("/api/files")["files"]]
 
     def of(self, user: str) -> object:
-        """What a process that reads files finds."""
+        """The result of a process that reads files."""
         status, body = self.look("attr", f"{user}/a.h5", version=1)
         return json.loads(body) if status == 200 else status
 
@@ -435,7 +435,7 @@ ALL = [*WITH, "--proxy-secret", "@{secret}", "--proxy-tokens", "{tokens}"]
 
 
 def start(lab, *options: str):
-    """What a page with these flags says that does not start."""
+    """The error of a page that does not start with these flags."""
     named = {"secret": lab.secret, "tokens": lab.tokens, "installed": lab.fits.installed}
     command = [FITS / "bin" / "python", "-m", "h5mirror", "web", "--server", "h:1", "--http", "https://h:1"]
     done = lab.site.run([*command, *(each.format(**named) for each in options)], env=lab.fits.env())

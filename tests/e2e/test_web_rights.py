@@ -1,5 +1,5 @@
-"""`h5mirror web` in a browser, for a visitor whose rights differ from file to file: what may not be done is not offered, and the
-page names the right."""
+"""`h5mirror web` in a browser, for a visitor whose rights differ from file to file: the page does not offer forbidden
+actions, and names the missing right."""
 
 from pathlib import Path
 

@@ -84,6 +84,6 @@ def test_an_image_of_two_gigabytes_comes_within_300_ms_from_a_reader_that_has_th
         return took
 
     image(0)
-    others = iter(range(7, FRAMES, 97))  # Which nobody has asked for: it is the file that is warm, and not its bytes.
+    others = iter(range(7, FRAMES, 97))  # No request has read them before: the file is warm, not its bytes.
     assert fastest(lambda: image(next(others)), SLICE_S) < SLICE_S
     assert fastest(lambda: image(0), SLICE_S) < SLICE_S

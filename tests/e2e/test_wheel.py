@@ -1,4 +1,4 @@
-"""The wheel of h5mirror: what is in it, and that it works where nothing else of h5mirror, and no gRPC, is installed."""
+"""The wheel of h5mirror: its content, and a test that it works without gRPC and without other parts of h5mirror."""
 
 import email
 import os

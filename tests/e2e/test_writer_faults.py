@@ -1,4 +1,4 @@
-"""Writers that die, and what the same program finds when it runs again."""
+"""Writers that die, and the next run of the same program."""
 
 import filecmp
 import signal
@@ -184,7 +184,8 @@ def test_forked_child_mirrors_its_own_files(both):
 
 @pytest.mark.parametrize("mode", ["mirror", "remote", "reader"])
 def test_signals_of_the_program_go_to_none_of_our_threads(site, mode):
-    """gRPC's are ours as well. Where one takes a signal, the program's own sleep is not interrupted."""
+    """gRPC's threads are ours as well. If one of them took a signal, the program's own sleep would not be
+    interrupted."""
     site.py("h5py.File('s.h5', 'w')['x'] = np.arange(100_000)")
     result = site.py(f"""
         from pathlib import Path

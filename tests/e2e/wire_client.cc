@@ -1,5 +1,5 @@
-// A client of Mirror.MirrorFile for tests: sends any message, right or wrong, and prints
-// what comes back, one JSON object a line.
+// A client of Mirror.MirrorFile for tests: sends any message, right or wrong, and prints the
+// answers, one JSON object a line.
 //
 //   e2e_wire_client HOST:PORT
 //
@@ -190,7 +190,7 @@ class Stream {
       }
     }
     End();
-    sender.detach();  // It may sit in a read of standard input; the process ends now.
+    sender.detach();  // It may wait in a read of standard input; the process ends now.
   }
 
  private:
@@ -270,5 +270,5 @@ int main(int argc, char** argv) {
   h5mirror::Stream stream(argv[1]);
   stream.Run();
   std::cout.flush();
-  std::_Exit(0);  // Standard input may still be waited for.
+  std::_Exit(0);  // A thread may still wait for standard input.
 }

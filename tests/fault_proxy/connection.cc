@@ -30,7 +30,7 @@ bool Connection::Work(Totals& totals) {
   const SteadyTime now = std::chrono::steady_clock::now();
   const uint64_t before_to_server = to_server_.delivered_bytes();
   const uint64_t before_to_client = to_client_.delivered_bytes();
-  // Delivery first: it makes the room that Receive() may lack, and no event would tell.
+  // Delivery first: it makes room that Receive() may need, and no event would announce that room.
   const bool ok = to_server_.Deliver(now) && to_client_.Deliver(now) && to_server_.Receive(now) &&
                   to_client_.Receive(now);
   Count(to_server_.delivered_bytes() - before_to_server,

@@ -1,4 +1,4 @@
-// A client's connection through the proxy, and one that is played again.
+// A client's connection through the proxy, and the replay of one.
 #ifndef H5MIRROR_TESTS_FAULT_PROXY_CONNECTION_H_
 #define H5MIRROR_TESTS_FAULT_PROXY_CONNECTION_H_
 
@@ -20,7 +20,7 @@ struct Totals {
   uint64_t cuts = 0;  // connections that were reset at their limit
 };
 
-// Closes a TCP connection so that the other side is told by an RST.
+// Closes a TCP connection so that the other side gets an RST.
 void CloseWithReset(int fd);
 
 enum class Side { kClient, kServer };
@@ -39,12 +39,12 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // The connection is reset once the client has sent so many bytes.
+  // The connection is reset once the client has sent `limit_bytes`.
   void set_limit(uint64_t limit_bytes);
-  // What the client sends is appended to `recording`, which must outlive this.
+  // Appends the client's bytes to `recording`, which must outlive this.
   void Record(std::string* recording) { to_server_.Record(recording); }
 
-  // One round of everything that can be done now. False: the connection is over.
+  // Does all work that is possible now. False: the connection is over.
   bool Work(Totals& totals);
   void Writable(int fd) { (fd == server_fd_ ? to_server_ : to_client_).ReceiverReady(); }
   SteadyTime NextDelivery() const {
@@ -53,9 +53,9 @@ class Connection {
 
   // A black hole from here on: both sides' bytes vanish, and neither is told.
   void Vanish();
-  // One side is told that the connection is broken, the other is not.
+  // One side gets an RST, the other hears nothing.
   void HalfOpen(Side side);
-  // Both sides are told. The connection is over.
+  // Both sides get an RST. The connection is over.
   void Reset();
 
   bool Has(int fd) const { return fd == client_fd_ || fd == server_fd_; }
@@ -73,8 +73,8 @@ class Connection {
   bool server_was_last_ = false;
 };
 
-// Sends the server what a client once sent, on a connection of its own, and reads none of the
-// answers: the duplicate of a stream that was long under way. Owns the socket.
+// Sends a client's earlier bytes to the server, on a new connection, and reads no answers: the late
+// duplicate of a stream. Owns the socket.
 class Replay {
  public:
   Replay(int server_fd, std::string bytes) : server_fd_(server_fd), bytes_(std::move(bytes)) {}

@@ -23,7 +23,7 @@ uint64_t Number(const std::string& text) {
   return number;
 }
 
-// Which of two words it is: true for the first.
+// Tells two words apart: true for the first.
 bool IsFirst(const std::string& text, const std::string& first, const std::string& second) {
   if (text != first && text != second) {
     throw std::invalid_argument("'" + text + "' is neither " + first + " nor " + second);

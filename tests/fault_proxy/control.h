@@ -1,4 +1,4 @@
-// The words that a proxy obeys while it runs.
+// The commands of a running proxy.
 #ifndef H5MIRROR_TESTS_FAULT_PROXY_CONTROL_H_
 #define H5MIRROR_TESTS_FAULT_PROXY_CONTROL_H_
 
@@ -21,7 +21,7 @@ namespace h5mirror::fault_proxy {
 //   totals
 std::string Obey(const std::string& line, Proxy& proxy);
 
-// What the proxy has carried, and the size of each recording.
+// The totals of the proxy, and the size of each recording.
 std::string AsJson(const Proxy& proxy);
 
 }  // namespace h5mirror::fault_proxy

@@ -15,8 +15,8 @@ namespace {
 constexpr size_t kPipeBytes = 1 << 20;
 constexpr unsigned kSpliceFlags = SPLICE_F_MOVE | SPLICE_F_NONBLOCK;
 
-// A line with a rate sends at most so much of a second at once, and holds a quarter of one: a
-// proxy that took in more would be a network that remembers megabytes.
+// A line with a rate sends at most this part of a second's bytes at once, and holds a quarter of a
+// second's: a proxy that took in more would act like a network that buffers megabytes.
 constexpr int kBurstsPerSecond = 50;
 constexpr size_t kMinBurstBytes = 512;
 constexpr size_t kMinQueueBytes = 64 << 10;
@@ -30,7 +30,7 @@ size_t BurstBytes(uint64_t rate_bytes_per_s) {
 std::unique_ptr<Pipe> Pipe::Make() {
   std::unique_ptr<Pipe> pipe(new Pipe);
   if (::pipe2(pipe->fds_, O_CLOEXEC | O_NONBLOCK) != 0) return nullptr;
-  // Where the system allows less, smaller chunks do as well.
+  // If the system allows less, smaller chunks will do.
   ::fcntl(pipe->fds_[0], F_SETPIPE_SZ, kPipeBytes);
   return pipe;
 }
@@ -114,7 +114,7 @@ void Line::NoteSent(SteadyTime now, size_t size_bytes) {
   if (weather_.rate_bytes_per_s == 0) return;
   const auto took =
       std::chrono::nanoseconds(static_cast<int64_t>(1e9 * size_bytes / weather_.rate_bytes_per_s));
-  // Being a burst late is made up for, more is not: an idle line saves nothing up.
+  // A delay of one burst is made up for, a longer one is not: an idle line saves up no bandwidth.
   const auto burst = std::chrono::nanoseconds(std::chrono::seconds(1)) / kBurstsPerSecond;
   free_time_ = std::max(free_time_, now - burst) + took;
 }

@@ -17,7 +17,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 // A pipe; both ends close with it.
 class Pipe {
  public:
-  // Null where the process has no file descriptors left.
+  // Null: the process has no file descriptors left.
   static std::unique_ptr<Pipe> Make();
   ~Pipe();
   Pipe(const Pipe&) = delete;
@@ -31,11 +31,12 @@ class Pipe {
   int fds_[2] = {-1, -1};
 };
 
-// What all lines of a proxy go through; it may change at any time between two calls.
+// The conditions for all lines of a proxy; they may change at any time between two calls.
 struct Weather {
   std::chrono::nanoseconds delay{0};  // each way
   uint64_t rate_bytes_per_s = 0;      // of each line; 0: no limit
-  // Nothing moves, and goes on where it stood: a network that sends again what it lost.
+  // True: nothing moves. Later all bytes go on from where they were, like in a network that resends
+  // lost packets.
   bool held = false;
 };
 
@@ -50,31 +51,31 @@ class Line {
   Line(int from_fd, int to_fd, const Weather& weather)
       : from_fd_(from_fd), to_fd_(to_fd), weather_(weather) {}
 
-  // Takes what the sender has sent. False: the sender is gone, or the connection broke.
+  // Takes the sender's bytes. False: the sender is gone, or the connection broke.
   bool Receive(SteadyTime now);
-  // Hands on what has waited long enough. False: the receiver is gone.
+  // Passes on the bytes that have waited long enough. False: the receiver is gone.
   bool Deliver(SteadyTime now);
 
-  // From here on all that the sender sends vanishes, what waits and the end of its stream too.
+  // From here on all bytes of the sender vanish, also those that wait, and the end of its stream.
   void Vanish();
   // The sender is gone; it is not read any more.
   void End() { ended_ = true; }
-  // The line takes no more than so many bytes in all.
+  // The line takes no more than `limit_bytes` in all.
   void set_limit(uint64_t limit_bytes) { limit_bytes_ = limit_bytes; }
-  // Appends what the sender sends to `recording`, which must outlive it, up to kMaxRecordedBytes.
+  // Appends the sender's bytes to `recording`, which must outlive it, up to kMaxRecordedBytes.
   void Record(std::string* recording) { recording_ = recording; }
 
-  // When Deliver() has something to do; max() while nothing waits or the receiver is full.
+  // When Deliver() has work to do; max() while nothing waits or the receiver is full.
   SteadyTime NextDelivery() const;
   // The receiver takes bytes again.
   void ReceiverReady() { receiver_full_ = false; }
   bool receiver_full() const { return receiver_full_; }
-  // False while so much waits that reading on would only take memory.
+  // False while so many bytes wait that more would only take memory.
   bool wants_input() const { return !ended_ && !weather_.held && RoomBytes() > 0; }
-  // All that was received was delivered, the end included.
+  // All received bytes were delivered, the end included.
   bool done() const { return end_delivered_; }
   bool ended() const { return ended_; }
-  // The limit was taken, and delivered.
+  // All bytes up to the limit were received and delivered.
   bool spent() const { return received_bytes_ >= limit_bytes_ && chunks_.empty(); }
 
   uint64_t delivered_bytes() const { return delivered_bytes_; }

@@ -1,11 +1,10 @@
-// fault_proxy: a TCP proxy that makes a loopback connection as slow, and as treacherous, as real
-// ones.
+// fault_proxy: a TCP proxy that makes a loopback connection as slow and unreliable as real ones.
 //
 //   fault_proxy --to 127.0.0.1:7447 --port-file FILE --delay-us 500 [--control]
 //
-// Each byte arrives `delay` late in each direction: a round trip takes twice that more, and the
-// throughput is the machine's. With --control it obeys lines of standard input (control.h). On
-// SIGTERM, or with the end of that input, it ends and prints what it carried as JSON.
+// Each byte arrives late by the delay, in each direction: a round trip takes twice the delay
+// longer. The throughput is the machine's. With --control it obeys lines of standard input
+// (control.h). On SIGTERM, or at the end of that input, it ends and prints its totals as JSON.
 #include <cstdio>
 #include <fstream>
 #include <iostream>

@@ -49,7 +49,7 @@ sockaddr_in ParseAddress(const std::string& text) {
 
 Proxy::Proxy(const sockaddr_in& to, std::chrono::nanoseconds delay) : to_(to) {
   weather_.delay = delay;
-  // Timers that are 50 us late, the default, would be a tenth of the delay.
+  // By default timers are up to 50 us late, a tenth of the delay.
   ::prctl(PR_SET_TIMERSLACK, 1);
   epoll_fd_ = ::epoll_create1(EPOLL_CLOEXEC);
   if (epoll_fd_ < 0) Fail("epoll_create1");

@@ -1,4 +1,4 @@
-// A TCP proxy on a free loopback port whose network does what it is told.
+// A TCP proxy on a free loopback port, with a network under control.
 #ifndef H5MIRROR_TESTS_FAULT_PROXY_PROXY_H_
 #define H5MIRROR_TESTS_FAULT_PROXY_PROXY_H_
 
@@ -18,14 +18,14 @@ namespace h5mirror::fault_proxy {
 // "127.0.0.1:7447". Throws std::runtime_error.
 sockaddr_in ParseAddress(const std::string& text);
 
-// Owned by the thread that runs it. Constructor and Run() throw std::runtime_error where the
-// system refuses something.
+// Owned by the thread that runs it. Constructor and Run() throw std::runtime_error if a system call
+// fails.
 class Proxy {
  public:
-  // What a connection meets that is there, or that comes.
+  // What happens to existing and new connections.
   enum class Mode {
     kPass,
-    kHold,    // nothing moves until the next mode, and then all of it, late
+    kHold,    // nothing moves until the next mode; then all arrives late
     kDrop,    // bytes vanish; open connections stay open, to a black hole
     kRefuse,  // new connections are reset at once
   };
@@ -37,20 +37,20 @@ class Proxy {
 
   uint16_t port() const { return port_; }
 
-  // Runs until SIGTERM. With `listen_to_control` it also does what lines of standard input say
-  // (control.h), answers each by a line of standard output, and ends with its standard input.
+  // Runs until SIGTERM. With `listen_to_control` it also obeys lines of standard input (control.h),
+  // answers each by a line of standard output, and ends at the end of its standard input.
   void Run(bool listen_to_control);
 
   void SetMode(Mode mode);
   void SetDelay(std::chrono::nanoseconds delay) { weather_.delay = delay; }
-  // Of each direction of each connection; 0: no limit.
+  // The rate of each direction of each connection; 0: no limit.
   void SetRate(uint64_t bytes_per_s) { weather_.rate_bytes_per_s = bytes_per_s; }
-  // Connections that come from now on are reset once the client has sent so many bytes.
+  // New connections are reset once the client has sent `bytes`.
   void SetCutAfter(std::optional<uint64_t> bytes) { cut_after_bytes_ = bytes; }
-  // What clients send on connections that come from now on is kept.
+  // Records the bytes that clients send on new connections.
   void SetRecording(bool on) { recording_ = on; }
 
-  // These are done to all connections that there are.
+  // The calls below act on all existing connections.
   void Reset();
   void HalfOpen(Side side);
   // Sends a recording to the server once more. Throws std::out_of_range.
@@ -82,7 +82,7 @@ class Proxy {
   int signal_fd_ = -1;
   uint16_t port_ = 0;
   bool stopped_ = false;
-  std::string control_;  // what was read of a line that has no end yet
+  std::string control_;  // the beginning of a line whose end has not come
   std::list<std::string> recordings_;
   std::list<std::unique_ptr<Connection>> connections_;
   std::list<std::unique_ptr<Replay>> replays_;

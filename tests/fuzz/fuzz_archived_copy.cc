@@ -1,5 +1,5 @@
 // The objects of a copy in an archive: a list ('l' in front: its text), a part ('p': the numbers of
-// its header, and what is stored), or any bytes. The checksums of lists and parts are made right.
+// its header, and the stored bytes), or any bytes. The checksums of lists and parts are corrected.
 #include <string>
 #include <string_view>
 

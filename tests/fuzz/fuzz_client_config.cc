@@ -1,4 +1,5 @@
-// What a user gives the driver: the config string, or with a '@' in front the text of a TOML file.
+// A user's configuration of the driver: the config string, or with a '@' in front the text of a
+// TOML file.
 #include "client_vfd/plugin/config/config.h"
 #include "tests/fuzz/fuzz_input.h"
 #include "tests/fuzz/text_file.h"

@@ -1,5 +1,5 @@
-// The client's dirty map as a strange or rotten disk may hold it. What is taken is sane, and comes
-// back as the same bytes.
+// The client's dirty map as a damaged disk, or a foreign program, may leave it. An accepted map is
+// sane, and encodes to the same bytes.
 #include <cstring>
 #include <string>
 
@@ -23,7 +23,7 @@ void Check(std::string bytes) {
 }  // namespace
 }  // namespace h5mirror
 
-// The first byte says whether the checksum is made to fit, as a fuzzer does not find it.
+// The first byte says whether the checksum is corrected: a fuzzer does not find it.
 int h5mirror::LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   FuzzInput input(data, size);
   const bool sums = input.Take<uint8_t>() != 0;

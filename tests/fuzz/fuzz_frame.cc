@@ -1,5 +1,5 @@
-// One message of a mirror's stream, in slices as the network cuts it. What the codec takes,
-// protobuf's own parser takes, and finds the same in it.
+// One message of a mirror's stream, in slices as the network cuts it. If the codec accepts a
+// message, protobuf's own parser accepts it too, and finds the same content.
 #include "rpc/frame_codec.h"
 #include "tests/fuzz/fuzz_input.h"
 

@@ -1,5 +1,5 @@
-// What a user gives h5edit: a script. Whatever it says, it is understood or refused with a place in
-// it; and a name that is quoted by our own means is read back as it was.
+// A user's script for h5edit. Whatever it says, it is understood, or refused with the place of the
+// error; and a name that our own code has quoted is read back unchanged.
 #include <string>
 #include <vector>
 

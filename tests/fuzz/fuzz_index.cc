@@ -1,5 +1,5 @@
-// The index of a file as rot or a stranger may have left it: rows with any numbers in them, and
-// bytes of the database changed. The store opens it, reads and writes.
+// The index of a file as bit rot or a foreign program may have left it: rows with any numbers, and
+// changed bytes of the database. The store opens it, reads and writes.
 #include "absl/strings/str_format.h"
 #include "base/testing/fault_env.h"
 #include "onion_store/disk/sqlite.h"
@@ -101,7 +101,7 @@ void ChangeIndex(FuzzInput& input, FaultEnv& env) {
   database->Execute("PRAGMA wal_checkpoint(TRUNCATE)").IgnoreError();
   database.reset();
   auto file = *tree->Open(kIndex, OpenKind::kWrite, 0);
-  while (!input.rest().empty()) {  // Bytes of the database itself.
+  while (!input.rest().empty()) {  // Changes bytes of the database itself.
     const uint64_t offset = input.Take<uint32_t>() % *file->Size();
     WriteAt(*file, offset, input.TakeBytes(4)).IgnoreError();
   }

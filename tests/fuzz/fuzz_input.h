@@ -1,4 +1,4 @@
-// Takes a fuzzer's bytes apart. What is not there is zero.
+// Splits a fuzzer's bytes into values. Missing bytes are zeros.
 #ifndef H5MIRROR_TESTS_FUZZ_FUZZ_INPUT_H_
 #define H5MIRROR_TESTS_FUZZ_FUZZ_INPUT_H_
 
@@ -10,7 +10,7 @@
 
 namespace h5mirror {
 
-// What libFuzzer, or replay_main.cc, calls.
+// The function that libFuzzer, or replay_main.cc, calls.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 
 class FuzzInput {
@@ -35,7 +35,7 @@ class FuzzInput {
   std::string_view rest_;
 };
 
-// For what must hold: a failure is a crash, which the fuzzer keeps the input of.
+// Checks a rule: a failure is a crash, and the fuzzer keeps its input.
 inline void FuzzCheck(bool holds) {
   if (!holds) __builtin_trap();
 }

@@ -1,5 +1,5 @@
-// A segment of pre-images, and the row of the index that leads into it. The first byte says whether
-// the checksum of the record's header is made right.
+// A segment of pre-images, and the row of the index that names a record in it. The first byte says
+// whether the checksum of the record's header is corrected.
 #include "base/crc32c.h"
 #include "base/testing/fault_env.h"
 #include "onion_store/disk/coding.h"

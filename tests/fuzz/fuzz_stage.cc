@@ -1,5 +1,5 @@
-// The redo log as read from disk. The first byte says whether checksums are made right, so that
-// what lies behind them is reached too.
+// The redo log as read from disk. The first byte says whether checksums are corrected, so that the
+// code after those checks is reached too.
 #include "base/crc32c.h"
 #include "base/testing/fault_env.h"
 #include "onion_store/disk/coding.h"

@@ -1,5 +1,5 @@
-// A signed token that nobody has signed, as a whole ('t' in front) or by header, claims and
-// signature on lines ('p'): none counts. Else a set of keys.
+// A signed token with no valid signature, as a whole ('t' in front) or by header, claims and
+// signature on lines ('p'): none is accepted. Else a set of keys.
 #include <sys/stat.h>
 
 #include <array>

@@ -1,5 +1,5 @@
-// Runs a fuzz target once over each file of the directories that are named: the corpus is then a
-// regression test without libFuzzer.
+// Runs a fuzz target once over each file of the named directories: so the corpus is a regression
+// test without libFuzzer.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>

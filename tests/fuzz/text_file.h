@@ -1,4 +1,4 @@
-// A fuzzer's bytes as a file that can be named, without a disk.
+// A fuzzer's bytes as a file with a name, without a disk.
 #ifndef H5MIRROR_TESTS_FUZZ_TEXT_FILE_H_
 #define H5MIRROR_TESTS_FUZZ_TEXT_FILE_H_
 

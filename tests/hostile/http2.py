@@ -1,4 +1,4 @@
-"""HTTP/2 without a library's manners: frames that no client library sends, on TLS, TCP or a Unix socket."""
+"""Raw HTTP/2: frames that no client library sends, on TLS, TCP or a Unix socket."""
 
 import socket
 import ssl
@@ -120,7 +120,7 @@ class RawClient:
         except OSError:
             pass
         if self._reader is not None:
-            self._reader.join()  # Or it would read from whatever has the descriptor next.
+            self._reader.join()  # Else it would read from the next owner of the descriptor.
         self.socket.close()
 
     def cut(self) -> bool:

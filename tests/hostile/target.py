@@ -59,7 +59,7 @@ class Target:
         self.server.close()
 
     def channel(self, fixed_window: bool = False) -> grpc.Channel:
-        """A connection of its own, with gRPC for Python. `fixed_window`: it takes 64 KiB that nobody reads, no more."""
+        """A connection of its own, with gRPC for Python. `fixed_window`: it accepts at most 64 KiB of unread bytes."""
         options = OWN_CONNECTION + ([("grpc.http2.bdp_probe", 0)] if fixed_window else [])
         if self.ca is None:
             return grpc.insecure_channel(self.address, options=options)
@@ -77,12 +77,12 @@ class Target:
                               metadata=self.metadata() if metadata is None else metadata)
 
     def assert_serves(self, timeout: float = PATIENCE_S) -> None:
-        """A client that comes now is served."""
+        """Checks that a new client is served."""
         with self.channel() as channel:
             self.get_server(channel, timeout)
 
     def assert_serves_again(self) -> None:
-        """A client that comes now is served within PATIENCE_S, though not with its first call."""
+        """Checks that a new client is served within PATIENCE_S, maybe not at its first call."""
         def served() -> bool:
             try:
                 self.assert_serves(PATIENCE_S / 3)

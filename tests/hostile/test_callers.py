@@ -18,7 +18,7 @@ FULL = grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 class Session:
-    """A stream that writes. It sends what it is given, and stays."""
+    """A stream that writes. It sends the given messages, and stays open."""
 
     def __init__(self, target, channel, token: str, *requests):
         self._requests = queue.SimpleQueue()

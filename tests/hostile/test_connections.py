@@ -1,4 +1,4 @@
-"""Connections: descriptors that run out, limits, and what the log and the metrics say of it."""
+"""Connections: a lack of descriptors, limits, and the lines of log and metrics about them."""
 
 import contextlib
 import os
@@ -145,7 +145,7 @@ def test_user_of_a_unix_socket_has_a_limit(start):
 
 
 def test_connection_without_a_token_is_cut_in_time(start):
-    """One that has shown its token stays, though it says nothing for longer; so does a probe's."""
+    """A connection that has shown its token stays, even if it is silent for longer; so does a probe's."""
     target = start(tokens=True, token_timeout="2s")
     with target.channel() as honest, target.channel() as probe, connect(target.address) as silent, \
             RawClient(target.address, "/h5mirror.v1.Server/GetServer", token="wrong") as wrong:

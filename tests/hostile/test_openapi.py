@@ -1,4 +1,4 @@
-"""schemathesis asks for what the OpenAPI document of the HTTP door says, and for what it says is wrong."""
+"""schemathesis makes the requests that the HTTP door's OpenAPI document allows, and requests that it forbids."""
 
 import os
 import sys

@@ -11,10 +11,10 @@
 namespace h5mirror::sim {
 namespace {
 
-// SQLite's parser is what takes most of it.
+// SQLite's parser takes most of it.
 constexpr size_t kStackBytes = 256 << 10;
 
-// Stacks are used again: a simulation begins thousands of fibers.
+// Stacks are reused: a simulation begins thousands of fibers.
 thread_local std::vector<char*> free_stacks;
 
 char* TakeStack() {
@@ -57,7 +57,7 @@ void Fiber::Enter(unsigned high, unsigned low) {
   try {
     self->body_();
   } catch (const Killed&) {
-    // It has ended where it waited.
+    // The fiber has ended where it waited.
   }
   self->ended_ = true;
 }

@@ -9,7 +9,7 @@
 
 namespace h5mirror::sim {
 
-// Thrown where a fiber waits that is to end.
+// Thrown in the wait of a fiber that must end.
 struct Killed {};
 
 // Not thread-safe. Must have ended before it is destroyed.
@@ -19,11 +19,11 @@ class Fiber {
   ~Fiber();
   Fiber(const Fiber&) = delete;
 
-  // Runs it until it yields or ends. Not while one holds a lock or handles an exception.
+  // Runs it until it yields or ends. The caller must hold no lock and handle no exception.
   void Resume();
-  // Within it: back to the caller of Resume().
+  // Called within the fiber: returns to the caller of Resume().
   void Yield();
-  // It never began, and never will.
+  // The fiber never began, and never will.
   void Forget() { ended_ = true; }
   bool ended() const { return ended_; }
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kVersionsMax = 1000;
 
-// Where two images differ first.
+// The first difference of two images.
 std::string Difference(const std::string& is, const std::string& wanted) {
   const size_t both = std::min(is.size(), wanted.size());
   size_t at = 0;

@@ -1,5 +1,5 @@
-// What was promised, and whether it is kept. It listens at the server's end of each stream, and
-// looks into the store: what the client believes is no evidence.
+// The promises made, and whether they are kept. It listens at the server's end of each stream, and
+// looks into the store: the client's belief is no evidence.
 #ifndef H5MIRROR_TESTS_SIM_GOLDEN_H_
 #define H5MIRROR_TESTS_SIM_GOLDEN_H_
 
@@ -28,8 +28,8 @@ class Golden {
   const std::vector<std::shared_ptr<LocalFile>>& files() const { return files_; }
   LocalFile* FileOf(const std::string& name) const;
 
-  // A client asks what time it is, maybe for a cut that it closes now: the bytes of all files are
-  // noted under that time, which is given once.
+  // A client asks for the time, maybe for a cut that it closes now. The bytes of all files are
+  // noted under that time, which is given only once.
   void NoteTime(int64_t time_ns);
   bool Knows(int64_t time_ns) const { return images_.count(time_ns) != 0; }
 
@@ -43,18 +43,18 @@ class Golden {
   void Check(store::Store& server);
   // The head's bytes are those of the newest durable cut, which has been applied.
   void CheckHead(const LocalFile& file, const store::FileInfo& info, const std::string& head);
-  // Of the newest durable cut, in bytes; 0: nobody made it.
+  // The size of the newest durable cut, in bytes; 0: no client made it.
   size_t SizeOf(const store::FileInfo& info) const {
     const ImagePtr newest = NewestOf(info);
     return newest == nullptr ? 0 : newest->bytes.size();
   }
-  // Of the newest durable cut; null: nobody made it.
+  // The image of the newest durable cut; null: no client made it.
   ImagePtr NewestOf(const store::FileInfo& info) const;
 
  private:
   struct History {
     std::map<int64_t, ImagePtr> cuts;
-    std::map<int64_t, ImagePtr> versions;  // that somebody was told of
+    std::map<int64_t, ImagePtr> versions;  // that a client was told of
     int64_t durable_cut = 0;
   };
 

@@ -1,5 +1,5 @@
 // The files of the simulated client machine: bytes in memory, with the times and the inode that a
-// file system would show. What lies beside them (X.h5.h5m/) is real, on a memory file system.
+// file system would show. The files beside them (X.h5.h5m/) are real, on a memory file system.
 #ifndef H5MIRROR_TESTS_SIM_LOCAL_FILE_H_
 #define H5MIRROR_TESTS_SIM_LOCAL_FILE_H_
 
@@ -34,14 +34,15 @@ class LocalFile {
 
   // The program says that the bytes are a whole HDF5 file now; the next change ends that.
   void MarkConsistent() { consistent_ = true; }
-  // Null where they are not.
+  // Null: the bytes are not consistent.
   ImagePtr Snapshot();
 
-  // Whose open has it locked; null: nobody.
+  // The open that has it locked; null: none.
   const void* locked_by = nullptr;
-  // The two sides may end up apart, and nobody is to blame: a program was killed over it.
+  // The two sides may end up different without a fault of the product: a program was killed while
+  // it wrote.
   bool may_diverge = false;
-  // Of the newest image that a program was told is durable.
+  // The number of the newest image that a program was told is durable.
   uint64_t acked_number = 0;
 
  private:
@@ -57,7 +58,7 @@ class LocalFile {
   ImagePtr image_;
 };
 
-// As the session reads it.
+// The file as the session reads it.
 class SimReader final : public vfd::FileReader {
  public:
   explicit SimReader(std::shared_ptr<const LocalFile> file) : file_(std::move(file)) {}

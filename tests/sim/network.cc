@@ -112,7 +112,7 @@ void Connection::Begun() {
   answers.ended = [answer](const absl::Status& status) {
     answer([status](Connection& connection) { connection.EndClient(status); });
   };
-  // Where the power goes nobody says so.
+  // After a power loss no side is told.
   answers.vanished = [weak, &world] {
     const absl::Duration delay = world.Chance(0.3)
                                      ? world.Between(absl::Seconds(6), absl::Seconds(20))
@@ -170,7 +170,7 @@ void Connection::EndClient(const absl::Status& status) {
   if (ended_) return;
   ended_ = true;
   down_->Clear();
-  // One that never arrived cannot arrive once more; see LeaveServer().
+  // A stream that never arrived cannot arrive a second time; see LeaveServer().
   if (repeats_ && delivered_ && network_.server().accepts()) {
     network_.world().After(network_.world().Between(kLatencyMin, kLateMax),
                            [self = shared_from_this()] { self->Replay(); });
@@ -182,7 +182,7 @@ void Connection::Leave() {
   if (left_ || ended_) return;
   left_ = true;
   network_.world().Trace("network: the client leaves a stream");
-  // A process that half-closes and ends leaves its kernel to bring the rest across.
+  // If a process half-closes and ends, its kernel sends the rest.
   if (call_ != nullptr && !half_closed_) {
     LeaveServer(network_.healed() ? Fate::kToldInOrder
                                   : static_cast<Fate>(network_.world().Random(
@@ -195,15 +195,15 @@ void Connection::Leave() {
 
 void Connection::LeaveServer(Fate fate) {
   World& world = network_.world();
-  // The session behind a stream that nobody has heard of may be over before it arrives, and another
-  // one's work be done: a kernel holds no connection back for so long.
+  // If the server has not heard of a stream, its session may be over before the stream arrives, and
+  // another session's work be done: a kernel delays no connection that long.
   if (!delivered_) fate = Fate::kToldAtOnce;
   if (fate == Fate::kToldAtOnce) up_->Clear();
   if (fate == Fate::kNeverTold || fate == Fate::kLateThenTold) {
     up_->Hold(world.Between(absl::ZeroDuration(), kLateMax));
   }
   if (fate != Fate::kNeverTold) return ToServer([](ServerCall& call) { call.OnBroken(); });
-  // As long as a server keeps a connection on which nothing comes.
+  // The time that a server keeps a connection on which nothing comes.
   world.After(absl::Minutes(2), [self = shared_from_this()] { self->call_->OnBroken(); });
 }
 
@@ -216,7 +216,7 @@ void Connection::TakeTheLongWay() {
   World& world = network_.world();
   world.Trace("network: a stream takes the long way");
   const absl::Duration late = world.Between(absl::Milliseconds(20), kLongWayMax);
-  up_->Push(late, [] {});  // What follows stands behind it.
+  up_->Push(late, [] {});  // Later messages wait behind it.
   world.After(world.Between(absl::ZeroDuration(), late), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->Break(Fate::kToldInOrder);
   });

@@ -1,6 +1,6 @@
 // The simulated network between one client machine and the server. It carries the encoded messages,
-// each direction of a stream in order, with delays; it breaks streams on one side or on both, lets
-// what a dead client sent arrive late, and delivers whole streams a second time.
+// each direction of a stream in order, with delays; it breaks streams on one side or on both,
+// delays bytes of dead clients, and delivers whole streams a second time.
 #ifndef H5MIRROR_TESTS_SIM_NETWORK_H_
 #define H5MIRROR_TESTS_SIM_NETWORK_H_
 
@@ -21,10 +21,10 @@ class Network;
 
 // What happens to the server's end of a stream when its client goes.
 enum class Fate : uint8_t {
-  kToldInOrder,   // after all that was sent
-  kToldAtOnce,    // what was under way is lost
-  kNeverTold,     // what was under way arrives late, and nothing follows
-  kLateThenTold,  // it arrives late, and the end of the stream behind it
+  kToldInOrder,   // told after all that was sent
+  kToldAtOnce,    // told at once; bytes under way are lost
+  kNeverTold,     // bytes under way arrive late, and nothing follows
+  kLateThenTold,  // they arrive late, then the end of the stream
   kCount
 };
 
@@ -33,7 +33,7 @@ class Pipe : public std::enable_shared_from_this<Pipe> {
  public:
   explicit Pipe(Network& network) : network_(network) {}
   void Push(absl::Duration delay, std::function<void()> deliver);
-  // All that is under way, that much later.
+  // Delays all messages under way by `time`.
   void Hold(absl::Duration time);
   void Clear() { queue_.clear(); }
 
@@ -64,8 +64,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // The network breaks it.
   void Break();
-  // Breaks it for the client, while what it has sent is on its way and arrives when another stream
-  // has long been begun.
+  // Breaks the stream for the client. The bytes already sent stay under way, and arrive long after
+  // another stream has begun.
   void TakeTheLongWay();
   // Nothing is under way any more.
   void Clear();
@@ -90,8 +90,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool ended_ = false;  // for the client
   bool left_ = false;
   bool delivered_ = false;    // the first message
-  uint64_t server_life_ = 0;  // of the server that it goes to
-  // What the server was sent, where it is to come twice.
+  uint64_t server_life_ = 0;  // the life of the server that it goes to
+  // The messages sent to the server, if the stream must arrive twice.
   bool repeats_ = false;
   std::vector<std::string> sent_;
 };
@@ -103,11 +103,11 @@ class Network {
 
   std::unique_ptr<vfd::Stream> Open(vfd::StreamOwner* owner);
 
-  // Nothing gets through until then; what was sent arrives afterwards.
+  // Nothing gets through until then; messages arrive afterwards.
   void Hole(absl::Time until) { hole_until_ = until; }
   // New connections are refused until then.
   void Refuse(absl::Time until) { refused_until_ = until; }
-  // Breaks one of the streams, or all; or has one break while what it sent is late.
+  // Breaks one stream or all; or breaks one whose bytes then arrive late.
   void BreakOne();
   void BreakAll();
   void DelayOne();

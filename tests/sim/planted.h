@@ -1,5 +1,5 @@
-// Faults that are planted into the product to see that the simulation finds them. In programs
-// without planted_faults.cc there are none.
+// Faults planted in the product to check that the simulation finds them. In programs without
+// planted_faults.cc there are none.
 #ifndef H5MIRROR_TESTS_SIM_PLANTED_H_
 #define H5MIRROR_TESTS_SIM_PLANTED_H_
 
@@ -10,12 +10,11 @@
 
 namespace h5mirror::sim {
 
-// What the server's disk lies about; null: nothing.
+// The lie of the server's disk; null: none.
 FaultEnv::Lie PlantedLie();
-// True: a session whose lease was taken never hears of it. It holds what it has appended to the
-// head.
+// True: a session whose lease was taken never hears of it, and its appended bytes stay in the head.
 bool RevocationsAreMissed();
-// A request as the server is to see it.
+// Changes a request before the server sees it.
 void Tamper(rpc::DecodedRequest* request);
 
 // Set by planted_faults.cc.

@@ -24,7 +24,7 @@
 #include "server/state/lease_table.h"
 #include "tests/sim/planted.h"
 
-// Of each function the product's own, and what is called instead, by their names for the linker.
+// For each function: the product's own, and the one that is called instead, by their linker names.
 #define H5M_WRAPPED(result, name, symbol, ...)              \
   result Real##name(__VA_ARGS__) __asm__("__real_" symbol); \
   result Faulty##name(__VA_ARGS__) __asm__("__wrap_" symbol)
@@ -37,8 +37,8 @@ std::atomic<Fault> planted{Fault::kNone};
 
 bool Is(Fault fault) { return planted == fault; }
 
-// What a stream that has lost its lease still sends is kept out twice: the stream is ended, and its
-// token fenced. Without the first only the second is left.
+// Two measures stop a stream that has lost its lease: the stream is ended, and its token is fenced.
+// This fault removes the first.
 bool RevocationIsLost() {
   return Is(Fault::kRevocationLost) || Is(Fault::kFenceDropped) || Is(Fault::kTokenReused);
 }
@@ -118,7 +118,7 @@ FileRow Kept(const FileRow& row) {
   return kept;
 }
 
-// Of each file the token that may write it.
+// For each file, the token that may write it.
 std::mutex tokens_mutex;
 std::map<const File*, Token>& Tokens() {
   static auto& tokens = *new std::map<const File*, Token>;
@@ -272,7 +272,7 @@ absl::Status FaultyWriteDirtyMap(const RecordPlace& place, const DirtyMap& map) 
   return RealWriteDirtyMap(place, emptied);
 }
 
-// Its record has the file's state of when the map was written.
+// The record has the file's state at the time the map was written.
 std::optional<DirtyMap> FaultyFindDirtyMap(const RecordPlace& place, const LocalRecord& record,
                                            const FileStat& now) {
   return RealFindDirtyMap(place, record, Is(Fault::kMapOfAnyState) ? record.stat : now);

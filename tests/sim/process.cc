@@ -16,7 +16,7 @@ constexpr size_t kBuffersMax = 24;
 
 }  // namespace
 
-// Between the network and the session: when the stream has ended, the process lets go of it.
+// Between the network and the session: when the stream has ended, the process drops it.
 class Process::Owner final : public vfd::StreamOwner {
  public:
   explicit Owner(vfd::StreamOwner* session) : session_(session) {}

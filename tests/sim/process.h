@@ -1,5 +1,5 @@
-// One client process: what client_vfd/session/engine.h is to the sessions of a real one, with
-// virtual time, and without threads.
+// One client process. It replaces client_vfd/session/engine.h of a real process, with virtual time
+// and without threads.
 #ifndef H5MIRROR_TESTS_SIM_PROCESS_H_
 #define H5MIRROR_TESTS_SIM_PROCESS_H_
 
@@ -22,7 +22,7 @@ class Process final : public vfd::SessionHost {
   Process(World& world, Network& network, Golden& golden, int number);
   ~Process() override;
 
-  // The process dies where it stands. Not from within it.
+  // The process dies at once. Call it from outside of the process.
   void Kill();
   bool alive() const { return alive_; }
   // As at the end of a program: waits for its closed sessions, and gives the others up.
@@ -54,7 +54,7 @@ class Process final : public vfd::SessionHost {
   void DropChannel(const rpc::ClientOptions&) override {}
 
  private:
-  // Told of the end of a stream, to let go of it.
+  // Hears of the end of a stream, and drops it.
   class Owner;
   struct Held {
     std::unique_ptr<vfd::Stream> stream;

@@ -13,7 +13,7 @@ namespace {
 constexpr char kServer[] = "server:7447";
 constexpr absl::Duration kLockWait = absl::Seconds(15);
 
-// Whom a session speaks to.
+// The listener of a session.
 struct Listener {
   World& world;
   std::shared_ptr<LocalFile> file;
@@ -101,7 +101,7 @@ Program::Open Program::Begin(LocalFile& file, bool created) {
   return open;
 }
 
-// As a program without the plugin does; nobody can know which side is right then.
+// Writes like a program without the plugin. Afterwards it is unknown which side is right.
 void Program::WritePlainly(LocalFile& file) {
   process_.world().Trace("process ", process_.number(), ": writes ", file.name(),
                          " without the plugin");
@@ -129,7 +129,7 @@ void Program::Truncate(Open& open) {
   World& world = process_.world();
   LocalFile& file = *open.file;
   const uint64_t size = world.Random(file.bytes().size() + 1500);
-  // As the plugin has it: everything from there on.
+  // As the plugin does: all bytes from there on.
   open.session->BeforeWrite({size, (uint64_t{1} << 62) - size});
   file.Truncate(size, TimeNs());
   open.session->AfterTruncate(size);

@@ -1,5 +1,5 @@
-// What a simulated program does with its files: opens, writes, flushes and closes, as HDF5 has the
-// plugin do it (client_vfd/plugin/modes/mirrored_file.cc).
+// A simulated program opens, writes, flushes and closes its files, in the way that HDF5 calls the
+// plugin (client_vfd/plugin/modes/mirrored_file.cc).
 #ifndef H5MIRROR_TESTS_SIM_PROGRAM_H_
 #define H5MIRROR_TESTS_SIM_PROGRAM_H_
 
@@ -32,7 +32,7 @@ struct Settings {
   bool plain_writers = false;
 };
 
-// How an open is to be.
+// The kind of an open.
 enum class Visiting : uint8_t { kAny, kExisting, kCreated };
 
 class Program {
@@ -43,7 +43,7 @@ class Program {
   void Run(int opens);
   // One open that changes the file and closes it cleanly.
   void Visit(LocalFile& file, Visiting kind);
-  // The process was killed: what may be lost with it.
+  // The process was killed: notes what may be lost with it.
   void NoteKill();
 
  private:
@@ -51,7 +51,7 @@ class Program {
   struct Open {
     std::shared_ptr<LocalFile> file;
     std::shared_ptr<vfd::Session> session;
-    bool noted = false;   // beside the file, what the server may yet lack of it
+    bool noted = false;   // a map beside the file names what the server may lack
     bool closed = false;  // Close() has returned
   };
 

@@ -51,15 +51,15 @@ class Server {
   bool accepts() const { return up() && !stopping_; }
   // Another number after each start and end.
   uint64_t life() const { return life_; }
-  // What a session is made in; only while it is up.
+  // The environment of new sessions; only while the server is up.
   const server::SessionEnvironment& environment() const { return *environment_; }
   Golden& golden() { return golden_; }
   SimClock& clock() { return clock_; }
   World& world() { return world_; }
 
   void Start();
-  // The machine loses its power, at some moment since anybody was last told anything: what was not
-  // synced may be lost. All calls vanish.
+  // The machine loses its power, at some moment since a client was last told anything: unsynced
+  // bytes may be lost. All calls vanish.
   void LosePower();
   // The process dies, and the machine lives on.
   void Die();
@@ -73,7 +73,7 @@ class Server {
   void HoldDisk(absl::Time until) { disk_held_until_ = until; }
   // Has `then` run when the next cut is said to be durable.
   void WhenDurable(std::function<void()> then) { when_durable_ = std::move(then); }
-  // Somebody is told something: what the disk has by now has happened.
+  // A client is told something: the changes on the disk by now count as made.
   void NoteTold() { told_at_change_ = disk_->change_count(); }
   void NoteDurable() {
     if (when_durable_) world_.After(absl::ZeroDuration(), std::exchange(when_durable_, nullptr));
@@ -105,7 +105,7 @@ class Server {
   std::unique_ptr<server::CommitBoard> commits_;
   std::unique_ptr<server::MirrorStates> mirrors_;
   std::unique_ptr<server::SessionEnvironment> environment_;
-  std::vector<ServerCall*> calls_;  // in the order in which they came: addresses have none
+  std::vector<ServerCall*> calls_;  // in the order of arrival, which addresses do not have
 };
 
 }  // namespace h5mirror::sim

@@ -143,7 +143,8 @@ void ServerCall::Finish(const absl::Status& status) {
   if (over_) return;
   over_ = true;
   server_.world().Trace("server: ", name_, " ends: ", status.ToString());
-  // What ends a call comes from within the session: it is told afterwards that nobody listens.
+  // The end of a call comes from within the session, so the session is told later that the listener
+  // is gone.
   server_.world().After(absl::ZeroDuration(), [weak = weak_from_this()] {
     const std::shared_ptr<ServerCall> call = weak.lock();
     if (call != nullptr && call->session_ != nullptr) call->session_->OnLost();

@@ -1,5 +1,5 @@
-// The server's end of one stream: what server/mirror/mirror_stream.h does with gRPC's events, done
-// with the simulated network's.
+// The server's end of one stream. It does with the simulated network's events what
+// server/mirror/mirror_stream.h does with gRPC's.
 #ifndef H5MIRROR_TESTS_SIM_SERVER_CALL_H_
 #define H5MIRROR_TESTS_SIM_SERVER_CALL_H_
 
@@ -18,7 +18,7 @@ namespace h5mirror::sim {
 class ServerCall final : public server::SessionOutput,
                          public std::enable_shared_from_this<ServerCall> {
  public:
-  // What goes back to the client; not called any more once the call is gone.
+  // The answers to the client; not called any more once the call is gone.
   struct Answers {
     std::function<void(const v1::MirrorFileResponse&)> response;
     std::function<void(const absl::Status&)> ended;
@@ -62,7 +62,7 @@ class ServerCall final : public server::SessionOutput,
   bool opening_ = false;
   bool over_ = false;
 
-  // What the stream is of, as seen from outside.
+  // The file of the stream, as seen from outside.
   std::string name_;
   Bytes16 file_id_{};
   std::map<uint64_t, int64_t> client_ns_;  // by barrier

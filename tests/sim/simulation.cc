@@ -32,7 +32,7 @@ constexpr absl::Duration kChaosTime = absl::Seconds(60);
 constexpr absl::Duration kProgramTime = absl::Minutes(10);
 constexpr int kRoundsMax = 8;
 
-// A directory in memory, removed with the thread that it belongs to.
+// A directory in memory, removed with its thread.
 class Scratch {
  public:
   Scratch() {
@@ -142,7 +142,7 @@ void Simulation::ChooseSettings() {
   settings_.checksum = world_.Chance(0.5);
   settings_.unclean_closes = world_.Chance(0.2);
   settings_.plain_writers = world_.Chance(0.2);
-  if (world_.Chance(0.03)) {  // As large as what is sent before its barrier.
+  if (world_.Chance(0.03)) {  // As large as the bytes sent before its barrier.
     settings_.write_bytes_max = 400'000;
     settings_.file_bytes_max = 900'000;
     // At the least bandwidth no program would live long enough to send it.
@@ -327,7 +327,7 @@ void Simulation::Converge() {
     for (const auto& file : golden_.files()) apart += Apart(*file);
     world_.Trace("round ", round, ": ", apart.empty() ? "in sync" : apart);
     if (apart.empty()) return world_.Run([] { return true; }, absl::InfiniteFuture());
-    // A lease that nobody gives back, and a connection that nobody ends.
+    // For a lease that is never given back, and a connection that never ends.
     const absl::Time later = world_.Now() + absl::Seconds(15);
     world_.Run([] { return false; }, later);
   }
@@ -362,7 +362,7 @@ std::string Simulation::Apart(LocalFile& file) {
 Outcome Simulate(uint64_t seed, Tracing tracing) {
   static const bool quiet = [] {
     spdlog::set_level(spdlog::level::off);
-    // Costs more than all else.
+    // The detection costs more than all else.
     absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     return true;
   }();

@@ -12,7 +12,7 @@ struct Outcome {
   std::string violation;  // empty: none
   uint64_t step = 0;
   uint64_t fingerprint = 0;
-  std::vector<std::string> trace;  // where it was asked for
+  std::vector<std::string> trace;  // if it was asked for
 };
 
 enum class Tracing : uint8_t { kOff, kOn };
@@ -20,11 +20,11 @@ enum class Tracing : uint8_t { kOff, kOn };
 // Plays the life that `seed` chooses. The same each time.
 Outcome Simulate(uint64_t seed, Tracing tracing = Tracing::kOff);
 
-// Plays `count` seeds from `first` on, in as many threads as there are cores; the first that breaks
-// a promise, with its trace. `seed`: which one it was.
+// Plays `count` seeds from `first` on, in as many threads as there are cores; returns the first
+// life that breaks a promise, with its trace. `seed` gets its number.
 Outcome SimulateMany(uint64_t first, uint64_t count, uint64_t* seed);
 
-// Of a failure, for people: seed, step, the end of the trace, and how to replay it.
+// A failure, for people: seed, step, the end of the trace, and how to replay it.
 std::string Describe(uint64_t seed, const Outcome& outcome, size_t lines_max);
 
 }  // namespace h5mirror::sim

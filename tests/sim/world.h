@@ -17,13 +17,13 @@
 
 namespace h5mirror::sim {
 
-// What a promise was broken with; ends the run.
+// A broken promise; ends the run.
 struct Violation {
   std::string what;
 };
 
-// Runs events and fibers, one at a time, in the order of virtual time. An event does not wait; what
-// waits is a fiber, in Wait(). Not thread-safe: each simulation has a thread.
+// Runs events and fibers, one at a time, in the order of virtual time. An event does not wait; a
+// fiber may, in Wait(). Not thread-safe: each simulation has a thread.
 class World {
  public:
   explicit World(uint64_t seed);
@@ -46,14 +46,14 @@ class World {
   // ---- Fibers ----
   // `owner` names a group of fibers that Kill() ends.
   void Spawn(const void* owner, std::function<void()> body);
-  // In a fiber: until `condition` holds or the time is `deadline`. Throws Killed.
+  // In a fiber: waits until `condition` holds or the time is `deadline`. Throws Killed.
   void Wait(std::function<bool()> condition, absl::Time deadline);
   void Sleep(absl::Duration time) {
     Wait([] { return false; }, now_ + time);
   }
-  // Forgets what was to happen.
+  // Forgets all coming events.
   void DropEvents() { events_ = {}; }
-  // Ends the fibers of `owner`, where they wait; from outside of them.
+  // Ends the fibers of `owner` where they wait. Call it from outside of them.
   void Kill(const void* owner);
   // Whether a fiber of `owner` has not ended.
   bool Lives(const void* owner) const;
@@ -62,7 +62,7 @@ class World {
   void Run(const std::function<bool()>& done, absl::Time deadline);
 
   // ---- Telling ----
-  // Ends the run at its next step; the first one counts.
+  // Ends the run at its next step; the first call counts.
   void Fail(std::string what);
   template <typename... Part>
   void Trace(const Part&... parts) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what is mechanical about the sources; `ctest -R tidy` runs it.
+"""Checks the mechanical rules of the sources; `ctest -R tidy` runs it.
 
 usage: run.py [CHECK...]
 

@@ -49,7 +49,7 @@ absl::Status ApplyRound::Fill(uint64_t bytes_max, uint64_t* at) {
 void ApplyRound::Take(Extent touched) {
   const uint64_t page_bytes = basis_.page_size_bytes;
   ApplyChunk* last = chunks_.empty() ? nullptr : &chunks_.back();
-  // Bridged pages are read, never written: nothing below both sizes is anybody else's.
+  // Bridged pages are read, never written. Below both sizes no other thread changes bytes.
   const uint64_t bridge_end = std::min(basis_.old_size_bytes, basis_.layer->size_bytes);
   const bool near =
       last != nullptr && touched.end() - last->range.offset <= kChunkBytes &&
@@ -92,15 +92,15 @@ absl::Status ApplyRound::TakeCutOff(uint64_t offset, const Touch& take) const {
   const CutLayer& layer = *basis_.layer;
   const uint32_t page_bytes = basis_.page_size_bytes;
   const uint64_t truncated_to = layer.data.truncated_to();
-  // Direct bytes of a cut that was merged, which a later truncate took away, are there, too.
+  // The head also has direct bytes of a merged cut that a later truncate cut off.
   const uint64_t from = std::max(offset, truncated_to);
   const uint64_t end = CutOffEnd(layer, basis_.old_size_bytes);
   if (from >= end) return absl::OkStatus();
   H5M_ASSIGN_OR_RETURN(const Extent data, head().NextData(from));
   if (data.length > 0 && data.offset < end) take(data.offset, std::min(data.end(), end));
   if (!layer.recovered) return absl::OkStatus();
-  // An earlier attempt may have cleared the head and not the sums. Of whole pages ClearAgain()
-  // makes sure.
+  // An earlier attempt may have cleared the head but not the sums. For whole pages ClearAgain()
+  // takes care of that.
   if (truncated_to % page_bytes != 0) take(truncated_to, truncated_to + 1);
   H5M_ASSIGN_OR_RETURN(const Extent pages, sums().NextPages(from / page_bytes));
   if (pages.length > 0) {
@@ -173,7 +173,7 @@ absl::Status ApplyRound::Load(ApplyChunk& chunk) {
       const uint64_t page = run.first + i;
       const char* fresh = run.bytes + i * page_bytes;
       chunk.differs[page] = std::memcmp(&old_bytes[page * page_bytes], fresh, page_bytes) != 0;
-      // Also where nothing differs: an attempt that failed may have got that far.
+      // Even if nothing differs: a failed attempt may have written the page already.
       chunk.sums[page] = sums().SumOf({fresh, page_bytes});
     }
   }
@@ -181,10 +181,10 @@ absl::Status ApplyRound::Load(ApplyChunk& chunk) {
   return absl::OkStatus();
 }
 
-// A page that went bad on the disk and is overwritten in part stays bad: a sum of what it holds
-// then would pass the damage off as the writer's bytes. It keeps the sum that it does not match,
-// until it is overwritten as a whole. (What an attempt that failed has left matches neither sum,
-// and is made anew.)
+// A page that went bad on the disk and is overwritten in part stays bad: a new sum would pass the
+// damage off as the writer's bytes. The page keeps the sum that it does not match, until it is
+// overwritten as a whole. (Bytes that a failed attempt has left match neither sum, and are written
+// again.)
 void ApplyRound::SaveDamage(ApplyChunk& chunk, absl::Span<const char> old_bytes) {
   if (basis_.layer->recovered) return;
   const uint32_t page_bytes = basis_.page_size_bytes;
@@ -249,15 +249,15 @@ absl::Status ApplyRound::SavePreImages(const ApplyChunk& chunk, std::vector<Page
   H5M_ASSIGN_OR_RETURN(std::vector<bool> wanted, PagesToSave(chunk));
   if (std::find(wanted.begin(), wanted.end(), true) == wanted.end()) return absl::OkStatus();
   wanted = NoteDamaged(chunk, std::move(wanted), runs);
-  std::vector<uint32_t> crcs;  // Those that wanted pages have just been found to match.
+  std::vector<uint32_t> crcs;  // The sums that the wanted pages were just found to match.
   for (uint32_t sum : chunk.old_sums) crcs.push_back(sums().CrcOf(sum));
   PreImages images(*basis_.pages, basis_.page_size_bytes, basis_.compression,
                    basis_.layer->generation->number, basis_.version, runs);
   return images.Save(FirstPage(chunk), OldBytes(chunk), crcs, wanted);
 }
 
-// A page that does not match its sum went bad on the disk, or was changed by somebody else. Saved
-// with a sum of its own it would pass for the old version.
+// A page that does not match its sum went bad on the disk, or another program changed it. If it
+// were saved with a new sum, it would pass for the old version.
 std::vector<bool> ApplyRound::NoteDamaged(const ApplyChunk& chunk, std::vector<bool> wanted,
                                           std::vector<PageRun>* runs) {
   const uint32_t page_bytes = basis_.page_size_bytes;
@@ -290,8 +290,8 @@ absl::Status ApplyRound::WriteRun(const ApplyChunk& chunk, const ApplyRun& run) 
   const uint64_t offset = ExtentOf(chunk, run).offset;
   const CutLayer& layer = *basis_.layer;
   const auto is_written = [&](uint64_t i) {
-    // What an earlier attempt wrote may be in memory only, where its sync failed. Beyond the
-    // old size the head may hold what was cut off, which the old content does not show.
+    // Bytes of an earlier attempt may be in memory only, if its sync failed. Beyond the old size
+    // the head may hold bytes that were cut off, and that the old content does not show.
     return chunk.differs[run.first + i] || layer.recovered ||
            offset + (i + 1) * page_bytes > basis_.old_size_bytes;
   };

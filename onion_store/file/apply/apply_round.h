@@ -1,8 +1,8 @@
-// One round of an apply: pages of a durable cut on their way into the head, as many as memory is
-// for. Their pre-images share one sync and one transaction.
+// One round of an apply: pages of a durable cut on their way into the head, as many as fit into
+// memory. Their pre-images share one sync and one transaction.
 //
 //   Fill()                 which pages the cut touches
-//   Load() of each chunk   what the head holds there, and what it shall hold
+//   Load() of each chunk   the old and the new bytes of the head there
 //     SavePinned()         the old pages that pinned cuts need
 //     SavePreImages()      the old pages that the newest version needs
 //   (the caller syncs these, and puts their rows into the index)
@@ -32,8 +32,8 @@ struct ApplyBasis {
   std::shared_ptr<CutLayer> layer;  // whose generation has a head and sums
   std::shared_ptr<VersionIndex> index;
   std::shared_ptr<PageSegments> pages;
-  VersionNumber version = 0;   // whose pages are saved; 0: nobody needs them
-  bool may_have_rows = false;  // that version: some of its pages may be saved already
+  VersionNumber version = 0;   // the version whose pages are saved; 0: no version needs them
+  bool may_have_rows = false;  // some pages of that version may be saved already
   uint64_t limit_pages = 0;    // no version reaches beyond
   uint64_t old_size_bytes = 0;
   uint32_t page_size_bytes = 0;
@@ -51,9 +51,9 @@ struct ApplyChunk {
   Extent range;  // whole pages, at most ApplyRound::kChunkBytes
   std::vector<ApplyRun> runs;
   // From here on by Load().
-  std::vector<bool> differs;             // new, and not what was there
-  std::vector<bool> keeps_old;           // new, and in part what was there
-  std::vector<uint32_t> old_sums, sums;  // what the sums file says, and what it shall say
+  std::vector<bool> differs;             // new, and different from the old page
+  std::vector<bool> keeps_old;           // new, but with a part of the old page
+  std::vector<uint32_t> old_sums, sums;  // the old and the new content of the sums file
 };
 
 // One past the last byte of the head that `layer` may have cut off.
@@ -66,21 +66,21 @@ class ApplyRound {
 
   explicit ApplyRound(ApplyBasis basis) : basis_(std::move(basis)) {}
 
-  // Forgets the round before. Takes in about `bytes_max` bytes that the cut touches, from `at` on,
-  // and moves `at`. Afterwards empty(): there is nothing more.
+  // Forgets the last round. Takes in about `bytes_max` bytes that the cut touches, from `at` on,
+  // and moves `at`. If empty() afterwards, nothing is left.
   absl::Status Fill(uint64_t bytes_max, uint64_t* at);
   bool empty() const { return chunks_.empty(); }
   uint64_t touched_bytes() const { return touched_bytes_; }
   std::vector<ApplyChunk>& chunks() { return chunks_; }
 
-  // Makes room for all new pages of the round: before the first Load().
+  // Makes room for all new pages of the round. Call it before the first Load().
   void PlaceRuns();
   // Reads `chunk`, finds the pages that differ, and sums the new ones.
   absl::Status Load(ApplyChunk& chunk);
-  // Both are of the chunk that was loaded last. Saves the pages that differ, for readers of pinned
-  // cuts. Errors: those of writing a file; the apply may go on without.
+  // Both save pages of the chunk loaded last. This one saves the pages that differ, for readers of
+  // pinned cuts. Errors: those of writing a file; the apply may go on without them.
   absl::Status SavePinned(const ApplyChunk& chunk, const PagesToPin& to);
-  // Saves those that differ and that the version has no row for; appends rows to `runs`.
+  // Saves the pages that differ and for which the version has no row; appends their rows to `runs`.
   absl::Status SavePreImages(const ApplyChunk& chunk, std::vector<PageRun>* runs);
   absl::Status Write();
 
@@ -100,7 +100,7 @@ class ApplyRound {
   Extent ExtentOf(const ApplyChunk& chunk, const ApplyRun& run) const;
   // The old bytes of `chunk`, the last one that was loaded.
   std::string_view OldBytes(const ApplyChunk& chunk);
-  // Takes in `touched`, at most kChunkBytes. It lies behind all that was taken in before.
+  // Takes in `touched`, at most kChunkBytes. It comes after all ranges taken in before.
   void Take(Extent touched);
   absl::StatusOr<std::optional<Extent>> NextTouched(uint64_t offset) const;
   // Gives `take` the ranges of bytes that are touched because the cut has cut off the head.
@@ -110,9 +110,9 @@ class ApplyRound {
   absl::Status ReadNew(ApplyChunk& chunk, absl::Span<const char> old_bytes);
   absl::Status ReadPiece(const Piece& piece, absl::Span<char> to) const;
   void SaveDamage(ApplyChunk& chunk, absl::Span<const char> old_bytes);
-  // Which pages of `chunk` the version needs and has no row for. Counts those that differ.
+  // The pages of `chunk` that the version needs and has no row for. Counts the pages that differ.
   absl::StatusOr<std::vector<bool>> PagesToSave(const ApplyChunk& chunk);
-  // `wanted` without the pages that do not match their sums, which get rows of their own.
+  // `wanted` without the pages that do not match their sums. These pages get rows of their own.
   std::vector<bool> NoteDamaged(const ApplyChunk& chunk, std::vector<bool> wanted,
                                 std::vector<PageRun>* runs);
   absl::Status WriteRun(const ApplyChunk& chunk, const ApplyRun& run);

@@ -1,4 +1,4 @@
-// A round of an apply by itself: which pages it takes in, and what becomes of the head.
+// A round of an apply by itself: the pages that it takes in, and the head after it.
 #include "onion_store/file/apply/apply_round.h"
 
 #include <memory>
@@ -133,7 +133,7 @@ TEST_F(ApplyRoundTest, ARoundTakesAsMuchAsMemoryIsFor) {
 TEST_F(ApplyRoundTest, AnOverwrittenPartGetsASumOfTheWholePage) {
   SetHead("abc");
   Stage(kPage, "z");
-  Stage(2 * kPage, std::string(kPage, 'c'));  // What is there already.
+  Stage(2 * kPage, std::string(kPage, 'c'));  // The same bytes as before.
   ApplyRound round(basis_);
   Apply(round);
   EXPECT_EQ(Ends(0), "aa");
@@ -145,7 +145,7 @@ TEST_F(ApplyRoundTest, AnOverwrittenPartGetsASumOfTheWholePage) {
 
 TEST_F(ApplyRoundTest, ADamagedPageThatIsOverwrittenInPartStaysBad) {
   SetHead("abc");
-  ASSERT_TRUE(WriteAt(head(), kPage, std::string(kPage, '!')).ok());  // By somebody else.
+  ASSERT_TRUE(WriteAt(head(), kPage, std::string(kPage, '!')).ok());  // By another program.
   Stage(kPage, "z");
   ApplyRound round(basis_);
   Apply(round);
@@ -171,7 +171,7 @@ TEST_F(ApplyRoundTest, WhatACutHasCutOffIsCleared) {
 
 TEST_F(ApplyRoundTest, APinnedCutGetsThePageThatChanges) {
   SetHead("abc");
-  Stage(0, std::string(2 * kPage, 'b'));  // The second is there already.
+  Stage(0, std::string(2 * kPage, 'b'));  // The second page is the same as before.
   PinnedPages pages(budget_, *tree_, "d", 1, kPage);
   ApplyRound round(basis_);
   uint64_t at = 0;

@@ -9,7 +9,7 @@
 namespace h5mirror::store {
 namespace {
 
-// Sums that are taken over at once: those of 256 MiB of pages of 4 KiB.
+// The sums that one step takes over: those of 256 MiB of pages of 4 KiB.
 constexpr uint64_t kKnownPages = 1 << 16;
 
 }  // namespace
@@ -36,7 +36,7 @@ absl::StatusOr<bool> DirectPass::Step() {
 absl::StatusOr<uint64_t> DirectPass::SumSome(uint64_t end) {
   const DirectSums* const sums = layer_.generation->direct_sums.get();
   if (sums == nullptr) return ReadBack(end);
-  // Whole pages: of one that the cut's end cuts, the bytes beyond are zeros.
+  // Whole pages only: in the page that holds the cut's end, the bytes beyond the end are zeros.
   const uint64_t whole = std::min(end, RoundDown(layer_.size_bytes, page_size_bytes_));
   const Extent known = sums->NextPages(PageOf(at_), PageOf(whole));
   if (known.length == 0) return ReadBack(end);
@@ -47,7 +47,7 @@ absl::StatusOr<uint64_t> DirectPass::SumSome(uint64_t end) {
 absl::StatusOr<uint64_t> DirectPass::TakeOver(uint64_t end) {
   const uint64_t count = std::min(kKnownPages, PageOf(end - at_));
   const std::vector<uint32_t> sums = layer_.generation->direct_sums->Read(PageOf(at_), count);
-  if (sums.empty()) return ReadBack(end);  // Forgotten meanwhile.
+  if (sums.empty()) return ReadBack(end);  // They were forgotten meanwhile.
   H5M_RETURN_IF_ERROR(layer_.generation->sums->Write(PageOf(at_), sums));
   at_ += count * page_size_bytes_;
   return count * sizeof(uint32_t);
@@ -67,7 +67,7 @@ absl::StatusOr<uint64_t> DirectPass::ReadBack(uint64_t end) {
   at_ = from;
   const uint64_t stop = std::min(end, RoundUp(data_.end(), page_size_bytes_));
   buffer_.resize(std::min(kChunkBytes, stop - at_));
-  // Staged bytes of the same cut lie over direct ones, and are in the head by now.
+  // Staged bytes of the same cut lie over its direct bytes, and are in the head by now.
   H5M_RETURN_IF_ERROR(ReadThrough({}, head, layer_.size_bytes, at_, absl::MakeSpan(buffer_)));
   SumsFile& sums = *layer_.generation->sums;
   H5M_RETURN_IF_ERROR(sums.Write(PageOf(at_), sums.SumsOf(buffer_)));

@@ -1,6 +1,6 @@
-// The checksums of a cut's direct bytes on their way into sums, in steps: between two of them other
-// cuts may become durable. What the writes themselves gave (direct_sums.h) is taken over; the rest
-// is read back from the head. Holes need no sums.
+// Puts the checksums of a cut's direct bytes into sums, in steps: between two steps other cuts may
+// become durable. It takes over the sums that the writes themselves gave (direct_sums.h), and reads
+// the other pages back from the head. Holes need no sums.
 #ifndef H5MIRROR_ONION_STORE_FILE_APPLY_DIRECT_PASS_H_
 #define H5MIRROR_ONION_STORE_FILE_APPLY_DIRECT_PASS_H_
 

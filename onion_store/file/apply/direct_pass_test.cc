@@ -86,7 +86,7 @@ TEST_F(DirectPassTest, ReadsBackTheLastPageAndWhatWasForgotten) {
 
 TEST_F(DirectPassTest, TheCutsEndCutsTheLastPage) {
   WriteDirect(0, 3 * kPage);
-  layer_.size_bytes = 2 * kPage + 100;  // What lies beyond is no part of the cut.
+  layer_.size_bytes = 2 * kPage + 100;  // Bytes beyond are no part of the cut.
   DirectPass pass(layer_, kPage);
   Run(pass);
   EXPECT_EQ(pass.read_bytes(), kPage);

@@ -68,12 +68,12 @@ void ChangeLog::MakeRoom() {
     next.changed.AddAll(oldest.changed);
     extent_count_ += next.changed.extent_count();
   }
-  // One cut alone that is too much.
+  // One cut alone exceeds the bound.
   if (extent_count_ + entries_.size() > extents_max_) Start(entries_.back().cut);
 }
 
 absl::StatusOr<std::vector<Extent>> ChangeLog::Between(CutNumber from, CutNumber to) const {
-  // A number between the start and the first cut since then is one that a crash has discarded.
+  // A crash has discarded any number between the start and the first cut after it.
   const CutNumber first = entries_.empty() ? start_ : entries_.front().first_cut;
   const CutNumber newest = entries_.empty() ? start_ : entries_.back().cut;
   const bool is_known = started_ && (from == start_ || (from >= first && from <= newest));

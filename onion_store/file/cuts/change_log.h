@@ -16,8 +16,8 @@
 
 namespace h5mirror::store {
 
-// In memory only, and bounded: beyond the bound the two oldest cuts become one, so that a follower
-// far behind hears of more than has changed. A cut counts as one extent more than it changed. Not
+// In memory only, and bounded: beyond the bound the two oldest cuts become one, so a follower far
+// behind is told of more ranges than have changed. A cut counts as its extents plus one. Not
 // thread-safe: the file's state lock guards it.
 //
 //   stopped -- Follow() or Expect() --> started -- AddLayer() with each cut
@@ -25,24 +25,25 @@ namespace h5mirror::store {
 class ChangeLog {
  public:
   static constexpr size_t kExtentsMax = 1 << 18;
-  // While followers are only expected: some 100 KiB, 400 KiB of cuts with one range each.
+  // The bound while followers are only expected: some 100 KiB of memory, or 400 KiB if each cut has
+  // one range.
   static constexpr size_t kExtentsUnasked = 1 << 12;
-  // Followers that the last server had come back within seconds; the writer may be there before
-  // them.
+  // Followers of the last server come back within seconds, but the writer may come before them.
   static constexpr absl::Duration kReturnMax = absl::Minutes(1);
 
   explicit ChangeLog(size_t extents_max = kExtentsMax) : extents_max_(extents_max) {}
 
   bool started() const { return started_; }
-  // A follower asks: notes all cuts after `newest`, which is the newest one, if it did not already.
+  // A follower asks. From now on notes all cuts after `newest`, the newest cut, unless it does so
+  // already.
   void Follow(CutNumber newest);
-  // Followers may come back: does so for a while, in less memory.
+  // Followers may come back: notes cuts for a while, in less memory.
   void Expect(CutNumber newest, absl::Time now);
-  // Notes the changes of `layer`, which becomes `cut`. `end_bytes`: of the larger of the cut and
-  // the one before. Asks `clock` only where the time matters.
+  // Notes the changes of `layer`, which becomes `cut`. `end_bytes`: the larger of the sizes of this
+  // cut and the one before. Asks `clock` only if the time matters.
   void AddLayer(CutNumber cut, const CutLayer& layer, uint64_t end_bytes, Env& clock);
 
-  // Begins at the cut `newest`. Every later cut must be added; its number is larger.
+  // Begins at the cut `newest`. Every later cut must be added; later cuts have larger numbers.
   void Start(CutNumber newest);
   // Forgets all cuts, and answers no question until the next Start().
   void Stop();
@@ -52,7 +53,7 @@ class ChangeLog {
   // Adds a cut that may differ from those before in any byte.
   void AddWhole(CutNumber cut) { Start(cut); }
 
-  // The bytes that the cuts after `from`, up to `to`, have changed, and maybe more; in order.
+  // The bytes, in order, that the cuts after `from` and up to `to` have changed, and maybe more.
   // kOutOfRange: unknown, or `from` is no cut in this log.
   absl::StatusOr<std::vector<Extent>> Between(CutNumber from, CutNumber to) const;
 

@@ -67,7 +67,7 @@ TEST(ChangeLogTest, BeyondItsBoundTheOldestCutsBecomeOne) {
   log.Add(2, Set({{0, 1}, {10, 1}}));
   log.Add(3, Set({{0, 1}}));
   log.Add(4, Set({{20, 1}, {30, 1}}));
-  // 2 and 3 are one entry: a reader of cut 2 is told of more than has changed.
+  // Cuts 2 and 3 are one entry: a reader of cut 2 is told of more than has changed.
   EXPECT_THAT(*log.Between(2, 4),
               ElementsAre(Extent{0, 1}, Extent{10, 1}, Extent{20, 1}, Extent{30, 1}));
   EXPECT_THAT(*log.Between(3, 4), ElementsAre(Extent{20, 1}, Extent{30, 1}));

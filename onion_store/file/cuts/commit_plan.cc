@@ -7,10 +7,10 @@
 namespace h5mirror::store {
 namespace {
 
-// Cut numbers that each commit sets aside for those that follow.
+// How many cut numbers each commit reserves for later cuts.
 constexpr CutNumber kCutBlock = 65536;
 
-// Where the stage begins and ends once `layers` are durable.
+// Sets where the stage begins and ends once `layers` are durable.
 void TakeStage(const CommitBasis& basis, absl::Span<const std::shared_ptr<CutLayer>> layers,
                FileRow* row) {
   const uint64_t first = layers.front()->first_segment;
@@ -31,7 +31,7 @@ void TakeCut(const CutLayer& layer, FileRow* row) {
   row->local = layer.local;
 }
 
-// Begins `layer`'s generation, of which the head holds nothing yet.
+// Begins the generation of `layer`. Its head holds nothing yet.
 GenerationRow TakeGeneration(const CutLayer& layer, FileRow* row) {
   row->generation = layer.generation->number;
   row->applied_size_bytes = 0;
@@ -39,7 +39,8 @@ GenerationRow TakeGeneration(const CutLayer& layer, FileRow* row) {
           std::min(layer.data.direct_end_max(), layer.cut_bytes)};
 }
 
-// Members that changed and those that did not are found by the same number.
+// Whether the newest version is not of the layer's group cut. Then the layer becomes a version even
+// if it changed nothing, so that changed and unchanged members are found by the same number.
 bool IsOfNewGroupCut(const CutLayer& layer, const VersionInfo& newest) {
   return layer.group && !(newest.group && newest.group->IsOfSameCut(*layer.group));
 }
@@ -71,7 +72,7 @@ VersionRow NextVersion(const CutLayer& layer, VersionNumber version,
   made.info.size_bytes = layer.size_bytes;
   made.info.generation = layer.generation->number;
   made.info.changed_bytes = row->sent_bytes;
-  // An id is of the first version that it was given for; a repeat finds that one.
+  // An id belongs to the first version made with it; a repeat finds that version.
   if (layer.request_id && !questions.is_known_request(*layer.request_id)) {
     made.request_id = layer.request_id;
   }

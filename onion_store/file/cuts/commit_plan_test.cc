@@ -1,4 +1,4 @@
-// Which cuts of a batch become versions, and what the index is told: as a table, without a disk.
+// Which cuts of a batch become versions, and what the index is told. As a table, without a disk.
 #include "onion_store/file/cuts/commit_plan.h"
 
 #include <string>
@@ -88,7 +88,7 @@ class CommitPlanTest : public testing::Test {
   std::vector<std::shared_ptr<CutLayer>> layers_;
   std::vector<bool> changes_;
   bool is_stopped_ = false, is_known_ = false;
-  std::vector<size_t> asked_;  // whether these change anything
+  std::vector<size_t> asked_;  // the layers that were asked about
 };
 
 constexpr Cut kTick{.kind = BarrierKind::kTick};

@@ -41,7 +41,7 @@ std::vector<DueWork::LayerPtr> DueWork::NextBatch(const Layers& layers, CutNumbe
   if (IsLostCutDurable(durable_cut)) return {};
   LayerPtr next;
   std::vector<LayerPtr> batch = Waiting(layers, &next);
-  if (next != nullptr && next->due <= now) return batch;  // All that come before it.
+  if (next != nullptr && next->due <= now) return batch;  // All layers before it.
   while (!batch.empty() && batch.back()->due > now) batch.pop_back();
   return batch;
 }

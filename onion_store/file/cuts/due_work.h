@@ -6,7 +6,7 @@
 //   a lost writer's cut   once it is durable      a version; no later cut is durable before
 //   a fold                at its own time         the newest durable cut becomes a version
 //
-// A fold is a close that came too soon after the newest version to be one of its own
+// A fold is a close that came too soon after the newest version to make a version of its own
 // (CutRequest::version_at).
 #ifndef H5MIRROR_ONION_STORE_FILE_CUTS_DUE_WORK_H_
 #define H5MIRROR_ONION_STORE_FILE_CUTS_DUE_WORK_H_
@@ -22,32 +22,32 @@
 
 namespace h5mirror::store {
 
-// A version that is to be made of a cut that is durable.
+// A version to be made of a durable cut.
 struct DueVersion {
   CutNumber cut = 0;
   Provenance provenance;
   bool is_fold = false;
 };
 
-// Not thread-safe: the file's lock guards it, and the layers that it is shown. `layers` are always
-// the cuts that are not applied, oldest first; `durable_cut` is the newest durable one.
+// Not thread-safe: the file's lock guards it, and the layers passed to it. `layers` are always the
+// cuts that are not applied, oldest first; `durable_cut` is the newest durable one.
 class DueWork {
  public:
   using LayerPtr = std::shared_ptr<CutLayer>;
   using Layers = std::deque<LayerPtr>;
 
-  // When there is something to do. InfinitePast: now; InfiniteFuture: nothing until a cut comes.
+  // When the next work is due. InfinitePast: now; InfiniteFuture: not before a cut comes.
   absl::Time Next(const Layers& layers, CutNumber durable_cut) const;
-  // Whether something is due now and need not wait for an apply. A new generation waits until the
-  // old head holds its newest cut.
+  // Whether work is due now that need not wait for an apply. A new generation waits until the old
+  // head holds its newest cut.
   bool IsDue(const Layers& layers, CutNumber durable_cut, absl::Time now) const;
 
-  // The layers to make durable now, in one transaction: those that are due and all before them, of
-  // one generation. Empty: none is, see TakeVersion().
+  // The layers to make durable now, in one transaction: the layers that are due and all before
+  // them, of one generation. Empty: none is due; see TakeVersion().
   std::vector<LayerPtr> NextBatch(const Layers& layers, CutNumber durable_cut,
                                   absl::Time now) const;
-  // The version to make now, if there is no batch. It takes a fold. A lost writer's cut stays until
-  // LostCutIsVersion(), because a caller that waits for all work under way waits for it too.
+  // The version to make now, if there is no batch. Removes a fold from this object. A lost writer's
+  // cut stays until LostCutIsVersion(), because a caller that waits for all work also waits for it.
   std::optional<DueVersion> TakeVersion(CutNumber durable_cut, absl::Time now);
 
   // The cut `cut` of a lost writer is to become a version.
@@ -65,7 +65,7 @@ class DueWork {
   void DropFold() { fold_.reset(); }
   bool has_fold() const { return fold_.has_value(); }
 
-  // Makes all that waits for its time due.
+  // Makes all work due that waits for its time.
   void Hurry(const Layers& layers);
 
  private:
@@ -78,7 +78,7 @@ class DueWork {
     return lost_cut_ && lost_cut_->cut <= durable_cut;
   }
   // The layers that may become durable next: of one generation, up to a lost writer's cut. `next`:
-  // the first layer of the generation that follows; null: there is none, or it must wait longer.
+  // the first layer of the generation that follows; null: there is none, or it must still wait.
   std::vector<LayerPtr> Waiting(const Layers& layers, LayerPtr* next) const;
 
   std::optional<DueVersion> lost_cut_;

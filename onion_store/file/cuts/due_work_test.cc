@@ -1,4 +1,4 @@
-// Which cuts become durable when, and which a version: as a table, without a disk.
+// When cuts become durable, and which become versions. As a table, without a disk.
 #include "onion_store/file/cuts/due_work.h"
 
 #include <map>

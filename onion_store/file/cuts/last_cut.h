@@ -16,8 +16,8 @@ struct LastCut {
   uint64_t size_bytes = 0;
   absl::Time time;
   BarrierId barrier;
-  StageEnd stage_end;  // behind its record: a session's end drops what follows
-  // It is neither a commit nor of a folded close: a version, if the writer vanishes.
+  StageEnd stage_end;  // after its record: a session's end drops later bytes
+  // The cut is neither a commit nor a folded close, so it becomes a version if the writer vanishes.
   bool lacks_version = false;
   uint64_t written_bytes = 0;  // by all cuts since the file was loaded
 };

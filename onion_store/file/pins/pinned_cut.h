@@ -12,8 +12,8 @@
 
 namespace h5mirror::store {
 
-// The places of a pinned cut's bytes. Constant, but for the data of the layers: a layer may take in
-// the next one of `layers` (FileImpl::merge_mutex_). That changes no byte at this cut.
+// The places of a pinned cut's bytes. Constant except for the data of the layers: a layer may take
+// in the next layer of `layers` (FileImpl::merge_mutex_). That changes no byte at this cut.
 struct PinnedContent {
   PinnedContent(std::shared_ptr<Generation> generation_in,
                 std::vector<std::shared_ptr<CutLayer>> layers_in, uint64_t first_pages_in)
@@ -32,7 +32,7 @@ struct PinnedContent {
   // The layers up to the cut, oldest first, that the head did not hold when the cut was pinned.
   const std::vector<std::shared_ptr<CutLayer>> layers;
   const StageSegments segments;  // these hold the layers' staged bytes
-  // Pinned pages from this number on may be of the head as it was at the pin.
+  // Pinned pages from this number on may hold pages of the head as it was at the pin.
   const uint64_t first_pages;
 };
 

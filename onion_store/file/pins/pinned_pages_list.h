@@ -25,19 +25,19 @@ namespace h5mirror::store {
 // Thread-safe.
 class PinnedPagesList {
  public:
-  // `directory`, the history's, must exist once a page is saved. `budget` and `tree` must outlive
-  // this and all that it gives out.
+  // `directory` is the history's; it must exist by the first save of a page. `budget` and `tree`
+  // must outlive this, and the pinned pages that it returns.
   PinnedPagesList(MemoryBudget& budget, EnvTree& tree, std::string directory)
       : budget_(budget), tree_(tree), directory_(std::move(directory)) {}
 
-  // The number of the pinned pages that take the present pages of the head of `generation`. The
-  // newest ones are used again while they are empty.
+  // The number of the pinned pages that will hold the present pages of the head of `generation`.
+  // While the newest pinned pages are empty, they are used again.
   uint64_t Start(int64_t generation, uint32_t page_size_bytes);
-  // The newest of `generation`; null: there are none.
+  // The newest pinned pages of `generation`; null: there are none.
   std::shared_ptr<PinnedPages> NewestOf(int64_t generation) const;
-  // Those of `generation` from number `first` on that are not empty, oldest first.
+  // The pinned pages of `generation`, from number `first` on, that are not empty; oldest first.
   std::vector<std::shared_ptr<PinnedPages>> Since(uint64_t first, int64_t generation) const;
-  // Forgets those below number `first`.
+  // Forgets the pinned pages below number `first`.
   void DropBefore(uint64_t first);
   // The disk space of all of them.
   uint64_t disk_bytes() const;

@@ -21,8 +21,8 @@
 
 namespace h5mirror::store {
 
-// Where the pages that a cut changes are to be saved, and how many of them a reader may want.
-// Null: nowhere, as no older cut of the generation is pinned.
+// Where to save the old pages that a cut changes, and how many of them a reader may want. Null:
+// nowhere, because no older cut of the generation is pinned.
 struct PagesToPin {
   std::shared_ptr<PinnedPages> pages;
   uint64_t limit_pages = 0;
@@ -41,18 +41,19 @@ class Pins {
   std::shared_ptr<PinnedCut> Pin(const CutInfo& info, std::shared_ptr<Generation> generation,
                                  std::vector<std::shared_ptr<CutLayer>> layers,
                                  uint32_t page_size_bytes);
-  // Takes a holder away. True: it was the last one, and the caller drops the cut.
+  // Removes a holder. True: it was the last one, and the caller must Drop() the cut.
   bool Release(const std::shared_ptr<PinnedCut>& pin);
-  // Forgets the pin of `cut`, which is there, and the pinned pages that only it needed. The
+  // Forgets the pin of `cut`, which must exist, and the pinned pages that only it needed. The
   // caller destroys the result when it holds no lock.
   std::shared_ptr<const PinnedContent> Drop(CutNumber cut);
 
   bool Has(CutNumber cut) const { return pins_.contains(cut); }
-  // Whether `pin` has neither expired nor been pinned anew since.
+  // Whether `pin` is still the pin of its cut: it has not expired, and the cut was not pinned anew.
   bool Has(const std::shared_ptr<PinnedCut>& pin) const;
   std::optional<CutNumber> oldest() const;
 
-  // For the apply of the cut `next` of `generation`, before it changes the head.
+  // The pages to save for the apply of the cut `next` of `generation`. Called before it changes the
+  // head.
   PagesToPin PagesBefore(CutNumber next, int64_t generation, uint32_t page_size_bytes) const;
   // Bytes of the disk that only pinned cuts hold. `staged`: the segments that the stage needs.
   uint64_t DiskBytes(const StageSegments& staged) const;

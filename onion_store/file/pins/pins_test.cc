@@ -24,13 +24,13 @@ class PinsTest : public testing::Test {
     of->number = generation;
     return pins_.Pin({cut, size_bytes, generation, {}, 0, 0}, of, std::move(layers_), kPage);
   }
-  // As the apply of `next` does.
+  // Saves a page as the apply of `next` does.
   void Save(CutNumber next, uint64_t page, char byte, int64_t generation = 1) {
     const PagesToPin to = pins_.PagesBefore(next, generation, kPage);
     ASSERT_NE(to.pages, nullptr);
     ASSERT_TRUE(to.pages->Save(page, std::string(kPage, byte)).ok());
   }
-  // The first byte that a reader of `pin` finds of `page`; '-': it is in the head, unchanged.
+  // The first byte of `page` that a reader of `pin` finds; '-': the page is in the head, unchanged.
   char Find(const PinnedCut& pin, uint64_t page) {
     std::string bytes(kPage, '-');
     const auto content = pin.content();

@@ -13,12 +13,13 @@
 namespace h5mirror::store {
 namespace {
 constexpr uint64_t kChunkBytes = 1 << 20;
-// Ranges no farther apart are read together with what lies between them, so many bytes at once:
-// they stay in the processor's cache. BM_PinnedRanges has where a read of its own is cheaper.
+// Ranges no farther apart than this are read together with the bytes between them. The bytes stay
+// in the processor's cache. BM_PinnedRanges measures from which distance separate reads are
+// cheaper.
 constexpr uint64_t kGapMax = 12 << 10;
 constexpr uint64_t kTogetherMax = 256 << 10;
 
-// How many of `ranges`, at least one, are read together.
+// How many of `ranges` to read together; at least one.
 size_t CountNear(absl::Span<const Extent> ranges) {
   size_t count = 1;
   while (count < ranges.size() && ranges[count].offset - ranges[count - 1].end() <= kGapMax &&
@@ -78,7 +79,7 @@ void SnapshotImpl::StartReading(Extent extent) const {
   content->generation->head->StartReading({begin, RoundUp(end, page_size_bytes()) - begin});
 }
 
-// All at once: what a cold disk brings one after the other takes several times as long.
+// All at once: a cold disk takes several times as long to read them one after the other.
 void SnapshotImpl::StartReadingAll(absl::Span<const Extent> ranges) const {
   while (!ranges.empty()) {
     const absl::Span<const Extent> near = ranges.first(CountNear(ranges));
@@ -104,7 +105,7 @@ absl::Status SnapshotImpl::ReadRanges(absl::Span<const Extent> ranges, absl::Spa
     }
     const absl::Status read = ReadTogether(near, buffer.get(), part);
     if (absl::IsOutOfRange(read)) return read;
-    // What is damaged, or cannot be read, may lie between them.
+    // The damaged or unreadable bytes may be between the ranges.
     if (!read.ok()) H5M_RETURN_IF_ERROR(ReadOneByOne(near, part));
   }
   return absl::OkStatus();
@@ -136,7 +137,7 @@ absl::Status SnapshotImpl::ReadPages(const PinnedContent& content, uint64_t firs
                                      absl::Span<char> out) const {
   const uint64_t begin = first * page_size_bytes();
   H5M_ASSIGN_OR_RETURN(const Places places, Find(content, {begin, out.size()}));
-  // The head first: what is staged lies over parts of its pages.
+  // The head first: staged bytes lie over parts of its pages.
   if (!places.head.empty()) H5M_RETURN_IF_ERROR(ReadHead(content, first, places, out));
   for (const StagedPiece& staged : places.staged) {
     const Extent at = staged.piece.extent;
@@ -157,7 +158,7 @@ absl::StatusOr<SnapshotImpl::Places> SnapshotImpl::Find(const PinnedContent& con
   Places places;
   places.is_head_only.assign(pages.length / page_bytes, true);
   if (pages.offset >= info().size_bytes) return places;
-  // All of the last page: where a layer has cut it off, the head's checksum is not the cut's.
+  // The whole last page: if a layer has cut it off, the head's checksum is not the cut's.
   const uint64_t end = RoundUp(info().size_bytes, page_bytes);
   std::vector<Extent> wanted{{pages.offset, std::min(pages.length, end - pages.offset)}};
   H5M_RETURN_IF_ERROR(
@@ -199,7 +200,7 @@ absl::Status SnapshotImpl::ReadHead(const PinnedContent& content, uint64_t first
   if (sums_file != nullptr) {
     H5M_ASSIGN_OR_RETURN(sums, sums_file->Read(first, count));
   }
-  // Only now: a page that is not kept yet means that the head was still old when it was read.
+  // Only now: if a page is not saved yet, the head was still old when it was read.
   H5M_ASSIGN_OR_RETURN(const std::vector<bool> is_pinned, ReadPinned(content, first, out));
   H5M_RETURN_IF_ERROR(CheckPinned());
   for (uint64_t i = 0; i < sums.size(); ++i) {

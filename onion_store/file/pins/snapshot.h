@@ -38,18 +38,18 @@ class SnapshotImpl final : public Snapshot {
   struct Places {
     std::vector<StagedPiece> staged;
     std::vector<Extent> head;
-    std::vector<bool> is_head_only;  // for each page: the head alone has it, with its checksum
+    std::vector<bool> is_head_only;  // for each page: only the head has it, with its checksum
   };
 
   void StartReadingAll(absl::Span<const Extent> ranges) const;
-  // Reads `ranges` with the bytes between them. `buffer` has room for all, in whole pages.
+  // Reads `ranges` and the bytes between them. `buffer` has room for all of that, in whole pages.
   absl::Status ReadTogether(absl::Span<const Extent> ranges, char* buffer,
                             absl::Span<char> out) const;
   absl::Status ReadOneByOne(absl::Span<const Extent> ranges, absl::Span<char> out) const;
   // Fills `out`, whole pages from `first` on, clipped to the cut's end.
   absl::Status ReadPages(const PinnedContent& content, uint64_t first, absl::Span<char> out) const;
   absl::StatusOr<Places> Find(const PinnedContent& content, Extent pages) const;
-  // The part of Find() that layers decide: takes it from `wanted`.
+  // Finds the part of `wanted` that layers decide, and removes it from `wanted`.
   absl::Status FindStaged(const PinnedContent& content, Extent pages, std::vector<Extent>* wanted,
                           Places* places) const;
   // Fills `out`, whole pages from `first` on, with the head's bytes as of the pin.
@@ -57,8 +57,8 @@ class SnapshotImpl final : public Snapshot {
                         absl::Span<char> out) const;
   absl::Status ReadStagedPiece(const PinnedContent& content, const StagedPiece& staged,
                                absl::Span<char> out) const;
-  // Fills the pages of `out` from `first` on that were saved since the cut was pinned; returns
-  // which these are. Asked after the head was read.
+  // Fills those pages of `out`, from `first` on, that were saved since the cut was pinned. Returns
+  // which pages these are. Call it after reading the head.
   absl::StatusOr<std::vector<bool>> ReadPinned(const PinnedContent& content, uint64_t first,
                                                absl::Span<char> out) const;
   // Where the layers of `content` have the first bytes at or after `offset`.

@@ -21,7 +21,7 @@ class SnapshotSource {
 
   virtual const std::string& name() const = 0;
   virtual uint32_t page_size_bytes() const = 0;
-  // OK, or why the file can do nothing any more: it must be opened again.
+  // OK, or why the file can do nothing more: it must be opened again.
   virtual absl::Status dead() = 0;
 
   // A holder of `pin` is gone.

@@ -1,4 +1,4 @@
-// A snapshot over a file that is only what it needs of one: a head, pins, and pinned pages.
+// A snapshot over the parts of a file that it needs: a head, pins, and pinned pages.
 #include "onion_store/file/pins/snapshot_source.h"
 
 #include <memory>
@@ -69,7 +69,7 @@ class SnapshotSourceTest : public testing::Test {
     const auto pin = pins_.Pin({cut, 4 * kPage, 1, {}, 0, 0}, generation_, {}, kPage);
     return std::make_unique<SnapshotImpl>(source_, pin, pin->info);
   }
-  // The first byte of each page; the error where one cannot be read.
+  // The first byte of each page; if a page cannot be read, the error.
   std::string ReadAll(const SnapshotImpl& snapshot) {
     std::string bytes(4 * kPage, '?'), firsts;
     const absl::Status read = snapshot.Read(0, absl::MakeSpan(bytes));

@@ -1,4 +1,4 @@
-// Pinned cuts: they hold while the file goes on, and say so when they no longer do.
+// Pinned cuts: their bytes stay while the file goes on, and a read says when the pin has expired.
 #include "base/testing/fault_env.h"
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_ranges.h"
@@ -96,7 +96,7 @@ TEST_F(SnapshotTest, OverBudgetTheOldestExpires) {
   Apply(BarrierKind::kCommit);
   const auto oldest = Pin();
   Fill('b');
-  Apply(BarrierKind::kCommit);  // 8 pages are kept.
+  Apply(BarrierKind::kCommit);  // 8 pages are saved.
   EXPECT_EQ(ReadAll(*oldest), std::string(8 * kPage, 'a'));
   const auto second = Pin();
   Fill('c');
@@ -120,7 +120,7 @@ TEST_F(SnapshotTest, ExpiresForAllWhoHoldItAndMayBePinnedAgain) {
   EXPECT_EQ(ReadAll(*Pin()), std::string(8 * kPage, 'a'));
 }
 
-// A page that cannot be kept must not keep the head from moving on.
+// If a page cannot be saved, the head must still move on.
 TEST_F(SnapshotTest, AFullDiskExpiresItAndNothingElse) {
   Open();
   Fill('a');
@@ -152,7 +152,7 @@ TEST_F(SnapshotTest, DamageOfTheHeadIsFoundBeforeAndAfterItsPageIsOverwritten) {
   EXPECT_EQ(page, std::string(kPage, 'a'));
 }
 
-// Some in the head, some kept, some staged; near each other and far apart.
+// Some pages in the head, some saved, some staged; near each other and far apart.
 TEST_F(SnapshotTest, ManyRangesAreWhatOneReadOfAllIs) {
   Open();
   std::string head(300 * kPage, '\0');
@@ -210,7 +210,7 @@ TEST_F(SnapshotTest, WhatCannotBeReadTogetherIsReadOneByOne) {
   EXPECT_EQ(bytes, std::string(2 * kPage, 'a'));
 }
 
-// While somebody holds it from before.
+// While another reader has pinned it before.
 TEST_F(SnapshotTest, ACutThatHasBecomeAVersionIsOneToWhoPinsItThen) {
   Open();
   Fill('a');

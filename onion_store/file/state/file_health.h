@@ -1,14 +1,14 @@
 // Whether a file's store still works, and whether its cuts get into the head.
 //
-//   works -- Die(): a sync failed, the disk is full where no try helps, the store closed --> dead
+//   works -- Die(): a sync failed, the disk is full and no retry helps, the store closed --> dead
 //     |
 //     +-- NoteApplied(error): cuts stay beside the head --> NoteApplied(OK)
 //     |
 //     +-- PutOff(): the disk has no room to make cuts durable --> TryNow(), or the time came
 //
-// After a failed sync nobody knows what the disk holds: a dead file must be opened again. Nothing
-// that was durable is lost. A full disk kills nothing that can be tried again: others read the
-// file.
+// After a failed sync the content of the disk is unknown: a dead file must be opened again. Nothing
+// durable is lost. If the work can be retried, a full disk does not make the file dead: readers may
+// still read it.
 #ifndef H5MIRROR_ONION_STORE_FILE_STATE_FILE_HEALTH_H_
 #define H5MIRROR_ONION_STORE_FILE_STATE_FILE_HEALTH_H_
 
@@ -23,7 +23,7 @@ namespace h5mirror::store {
 // Not thread-safe: the file's state lock guards it.
 class FileHealth {
  public:
-  // OK, or what every call returns from now on: kUnavailable, or kResourceExhausted for a full
+  // OK, or the error of every call from now on: kUnavailable, or kResourceExhausted for a full
   // disk.
   const absl::Status& dead() const { return dead_; }
   // The file `name` failed with `status`. False: it was dead before, for another reason.
@@ -35,17 +35,17 @@ class FileHealth {
 
   // The result of the last apply.
   const absl::Status& apply_error() const { return apply_error_; }
-  // True: it is an error, and another one than that of the apply before.
+  // True: it is an error, and differs from the error of the last apply.
   bool NoteApplied(const absl::Status& status) {
     return status != std::exchange(apply_error_, status) && !status.ok();
   }
 
-  // No room was found to make cuts durable. Nothing is to try that again before `until`.
+  // There was no room to make cuts durable. No call retries that before `until`.
   void PutOff(const absl::Status& status, absl::Time until) {
     durable_error_ = status;
     durable_from_ = until;
   }
-  // The last try did not fail so, or the next one is not to wait.
+  // The last try found room, or the next try need not wait.
   void TryNow() { PutOff(absl::OkStatus(), absl::InfinitePast()); }
   // The error of PutOff(), until the next try succeeds.
   const absl::Status& durable_error() const { return durable_error_; }

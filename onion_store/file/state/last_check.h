@@ -14,8 +14,9 @@ namespace h5mirror::store {
 // index is taken under it.
 class LastCheck {
  public:
-  // Reads it from `index` once. Unset: there is none, or it is damaged. It is for people, and the
-  // next one takes its place, so damage is no reason to refuse the file. A verification names it.
+  // Reads it from `index` once. Unset: there is none, or it is damaged. It is only for people, and
+  // the next check replaces it, so damage is no reason to refuse the file. A verification reports
+  // the damage.
   std::optional<CheckInfo> Get(VersionIndex& index) {
     absl::MutexLock lock(&mutex_);
     if (!known_) known_ = index.LastCheck().value_or(std::nullopt);

@@ -22,8 +22,8 @@ void OpenHistory::SetMark() {
   auto file = files_.tree().Open(files_.OpenMarkName(), OpenKind::kCreateFresh, 0600);
   if (file.ok()) WriteAt(**file, 0, files_.name()).IgnoreError();
   has_mark_ = file.ok();
-  // There nothing else tells a program that only wants to read the head that a crash left it
-  // between two cuts: it must survive what the cuts survive.
+  // In such a store only the mark shows a program that reads just the head that a crash left the
+  // head between two cuts. So the mark must survive whatever the cuts survive.
   if (kind_ == StoreKind::kOneFile) has_new_names_ = true;
 }
 

@@ -20,18 +20,18 @@ class OpenHistory {
   // `files` must outlive this.
   OpenHistory(const HistoryFiles& files, StoreKind kind) : files_(files), kind_(kind) {}
 
-  // Makes what is missing of the directories, once.
+  // Makes the missing directories, once.
   absl::Status Make();
   // The file was loaded: the directory is there.
   void Loaded() { is_made_ = true; }
-  // Whether the mark was there at the load: the store ended while the file was open.
+  // `has_mark`: the mark was there at the load, so a store ended while the file was open.
   void FoundMark(bool has_mark) { has_mark_ = has_mark; }
-  // Removes the directory of a file without a durable cut. What a client keeps in there stays.
+  // Removes the directory of a file without a durable cut. A client's files in it stay.
   void RemoveEmpty();
 
-  // A name in the directory is new. Its next sync makes that durable.
+  // A name in the directory is new. The directory's next sync makes it durable.
   void NoteNewName() { has_new_names_ = true; }
-  // Whether there are any. The caller syncs the directory.
+  // True: there are new names, and the caller must sync the directory.
   bool TakeNewNames() { return std::exchange(has_new_names_, false); }
 
   // Only a hint for the pass after a crash: without it the file is recovered at its first open.

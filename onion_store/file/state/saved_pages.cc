@@ -17,7 +17,7 @@ uint64_t SavedPages::SealedBytes(const FileRow& row) {
   for (sealed_until_ = std::max<uint64_t>(sealed_until_, 1); sealed_until_ < row.pages_segment;
        ++sealed_until_) {
     auto stat = files_.tree().Stat(Segments(row)->SegmentName(sealed_until_));
-    if (stat.ok()) sealed_bytes_ += stat->size_bytes;  // Others were removed.
+    if (stat.ok()) sealed_bytes_ += stat->size_bytes;  // Missing segments were removed.
   }
   return sealed_bytes_;
 }

@@ -1,5 +1,5 @@
-// The segments of one file's pre-images (page_segments.h): what they take of the disk, and what
-// keeps them there.
+// The segments of one file's pre-images (page_segments.h): their disk space, and the pins that keep
+// them on the disk.
 //
 //   pages-1 ... pages-(N-1)   sealed: their sizes change only by a prune
 //   pages-N                   the newest; its end is in the file's row
@@ -16,7 +16,7 @@
 
 namespace h5mirror::store {
 
-// Whether the newest version has pre-images: what the head has of it was overwritten since.
+// Whether the newest version has pre-images: pages of it that were overwritten in the head since.
 enum class NewestRows : uint8_t { kMaybe, kNone };
 
 // Not thread-safe: the file's state lock guards it. `row` is always the file's row of now.
@@ -25,23 +25,23 @@ class SavedPages {
   // `files` must outlive this.
   explicit SavedPages(const HistoryFiles& files) : files_(files) {}
 
-  // Begins at the end that `row` names, the first time. Never null.
+  // At the first call begins at the end that `row` names. Never null.
   const std::shared_ptr<PageSegments>& Segments(const FileRow& row);
-  // Counts those of the sealed segments that were not counted yet.
+  // The bytes of all sealed segments. Counts only segments that were not counted yet.
   uint64_t SealedBytes(const FileRow& row);
-  // Counts all of them anew the next time: one was removed.
+  // A segment was removed: the next call counts all of them again.
   void CountAnew() { sealed_bytes_ = sealed_until_ = 0; }
 
   NewestRows newest_rows() const { return newest_rows_; }
   void SetNewestRows(NewestRows rows) { newest_rows_ = rows; }
 
-  // Layers with bytes in the segments that no row need name hold this. While HasReverts(), no
-  // segment is removed.
+  // A layer holds this if it has bytes in segments that perhaps no row names. While HasReverts(),
+  // no segment is removed.
   const std::shared_ptr<const int>& revert_pin() const { return revert_pin_; }
   bool HasReverts() const { return revert_pin_.use_count() > 1; }
 
-  // A call that reads saved pages with the work lock held holds this. While IsKeptOnDisk(), no
-  // segment goes from the disk into the archive: the call would wait for a network.
+  // A call that reads saved pages under the work lock holds this. While IsKeptOnDisk(), no segment
+  // goes from the disk into the archive: else the call would wait for a network.
   const std::shared_ptr<const int>& disk_pin() const { return disk_pin_; }
   bool IsKeptOnDisk() const { return HasReverts() || disk_pin_.use_count() > 1; }
 

@@ -19,7 +19,7 @@ class SavedPagesTest : public testing::Test {
     EXPECT_TRUE(files_.MakeDirectories().ok());
     row_.pages_segment = 1;
   }
-  // Puts a file of `size_bytes` where segment `number` lies.
+  // Puts a file of `size_bytes` at the place of segment `number`.
   void Put(uint64_t number, size_t size_bytes) {
     const std::string name = pages_.Segments(row_)->SegmentName(number);
     auto file = context_->tree->Open(name, OpenKind::kCreateFresh, 0600);

@@ -10,10 +10,10 @@
 namespace h5mirror::store {
 namespace {
 constexpr uint64_t kChunkBytes = 1 << 20;
-// What is read, summed and written at once stays in the processor's cache.
+// So many bytes stay in the processor's cache while they are read, summed and written.
 constexpr uint64_t kCopyBytes = 256 << 10;
 constexpr uint64_t kLocatePages = 4096;
-// The rows of so many bytes are looked up at once: those of 4096 pages of 4 KiB.
+// One lookup gets the rows of so many bytes: 4096 pages of 4 KiB.
 constexpr uint64_t kLookupBytes = 16 << 20;
 }  // namespace
 
@@ -86,7 +86,7 @@ absl::Status VersionReaderImpl::ReadNearRanges(absl::Span<const Extent> ranges,
   SavedPages saved{ranges.front().offset / page_size_bytes_, {}};
   const uint64_t epoch = file_->dropped_versions().epoch();
   if (ranges.size() > 1) {
-    // A row that is there stays, so the head need not be read before.
+    // A row stays once it exists, so the head need not be read before.
     const uint64_t end = RoundUp(ranges.back().end(), page_size_bytes_) / page_size_bytes_;
     H5M_ASSIGN_OR_RETURN(rows,
                          index_->FindPages(info_.generation, info_.version, saved.first, end));
@@ -100,7 +100,7 @@ absl::Status VersionReaderImpl::ReadNearRanges(absl::Span<const Extent> ranges,
   for (const Extent& range : ranges) {
     const absl::Span<char> part = out->subspan(0, range.length);
     const absl::StatusOr<bool> read = ReadSaved(saved, range, part);
-    // Where a segment was removed meanwhile the rows name another one now.
+    // If a segment was removed meanwhile, the rows name another segment now.
     const bool is_stale = epoch != file_->dropped_versions().epoch();
     if (!read.ok() && !is_stale) return read.status();
     if (is_stale || !*read) H5M_RETURN_IF_ERROR(Read(range.offset, part));
@@ -144,7 +144,7 @@ absl::Status VersionReaderImpl::ReadPages(uint64_t first, absl::Span<char> out,
     const uint64_t epoch = file_->dropped_versions().epoch();
     absl::Status read = TryReadPages(first, out, head_only);
     if (read.ok() || epoch == file_->dropped_versions().epoch()) return read;
-    // A segment was removed since the rows were looked up: they name another one now.
+    // A segment was removed since the rows were looked up: they name another segment now.
     H5M_RETURN_IF_ERROR(CheckNotDropped());
   }
 }
@@ -154,10 +154,10 @@ absl::Status VersionReaderImpl::TryReadPages(uint64_t first, absl::Span<char> ou
   const uint64_t count = out.size() / page_size_bytes_;
   H5M_RETURN_IF_ERROR(ReadHead(first, out, head_only));
   H5M_ASSIGN_OR_RETURN(std::vector<uint32_t> sums, generation_->sums->Read(first, count));
-  // Only now: a row that is not there yet means that the head was still old when it was read.
+  // Only now: if a row is not there yet, the head was still old when it was read.
   H5M_ASSIGN_OR_RETURN(std::vector<PageRun> runs,
                        index_->FindPages(info_.generation, info_.version, first, first + count));
-  // A dead object's index may be another's by now, and what it says is worth nothing.
+  // A dead object's index may belong to another file by now, so its answers mean nothing.
   H5M_RETURN_IF_ERROR(file_->dead());
   H5M_RETURN_IF_ERROR(CheckNotDropped());
   H5M_RETURN_IF_ERROR(ReadRows(first, OwnersOf(runs, first, count), out, head_only));
@@ -236,10 +236,10 @@ absl::Status VersionReaderImpl::Check(uint64_t first, std::string_view bytes,
 
 absl::StatusOr<uint64_t> VersionReaderImpl::CopyTo(EnvFile& out, const IsCancelled& is_cancelled) {
   bool shared = false;
-  // With staged bytes over it the head may hold newer ones already.
+  // If staged bytes lie over it, the head may hold newer bytes already.
   if (layers_.empty()) {
     shared = out.ShareFrom(*generation_->head).ok();
-    // A part may have been shared before an error, also where this version has holes.
+    // Before an error a part may have been shared, even where this version has holes.
     if (!shared) H5M_RETURN_IF_ERROR(out.Truncate(0));
   }
   H5M_RETURN_IF_ERROR(out.Truncate(info_.size_bytes));
@@ -318,14 +318,15 @@ absl::StatusOr<Extent> VersionReaderImpl::NextData(uint64_t offset) {
     H5M_ASSIGN_OR_RETURN(std::optional<Extent> staged, layer->data.NextStaged(offset));
     if (staged) take(staged->offset, staged->end());
   }
-  // Rows behind what was found do not matter: looking for them would pass all of older versions.
+  // Rows after the found range do not matter: a search for them would go through all rows of older
+  // versions.
   if (next.offset <= offset) return next;
   const uint64_t end_page = std::min(next.offset, info_.size_bytes) / page_size_bytes_ + 1;
   H5M_ASSIGN_OR_RETURN(
       std::optional<uint64_t> page,
       index_->NextPage(info_.generation, info_.version, offset / page_size_bytes_, end_page));
   if (page) {
-    // As far as rows follow each other: what lies behind may be a hole.
+    // Only as far as rows follow each other: after them may come a hole.
     const uint64_t count = kChunkBytes / page_size_bytes_;
     H5M_ASSIGN_OR_RETURN(std::vector<PageRun> runs,
                          index_->FindPages(info_.generation, info_.version, *page, *page + count));
@@ -405,7 +406,7 @@ absl::StatusOr<std::vector<PagePlace>> VersionReaderImpl::PlacesBelowRows(uint64
       const uint64_t last = RoundUp(to, page_size_bytes_) / page_size_bytes_;
       std::fill(places.begin() + from / page_size_bytes_, places.begin() + last, PagePlace::kStage);
     } else if (piece.source == Piece::Source::kZeros) {
-      // Whole pages: of the others a part lies elsewhere.
+      // Whole pages only: a part of the others is elsewhere.
       const uint64_t whole = RoundUp(from, page_size_bytes_) / page_size_bytes_;
       for (uint64_t page = whole; page < to / page_size_bytes_; ++page) {
         if (places[page] == PagePlace::kHead) places[page] = PagePlace::kHole;

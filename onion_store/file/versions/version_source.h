@@ -1,4 +1,4 @@
-// What a reader of a version needs of the file.
+// The part of a file that a reader of a version uses.
 #ifndef H5MIRROR_ONION_STORE_FILE_VERSIONS_VERSION_SOURCE_H_
 #define H5MIRROR_ONION_STORE_FILE_VERSIONS_VERSION_SOURCE_H_
 
@@ -17,7 +17,7 @@ class VersionSource {
 
   virtual const std::string& name() const = 0;
   virtual uint32_t page_size_bytes() const = 0;
-  // OK, or why the file can do nothing any more: it must be opened again.
+  // OK, or why the file can do nothing more: it must be opened again.
   virtual absl::Status dead() = 0;
   // The file that holds an older or the newest generation's head, relative to the root.
   virtual std::string HeadName(int64_t generation) = 0;

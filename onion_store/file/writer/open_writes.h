@@ -1,4 +1,4 @@
-// The writes of a file that are in no cut yet: a session's, or those of a rollback.
+// The writes of a file that are in no cut yet: those of a session or of a rollback.
 //
 //   kClosed -- Open() --> kOpen -- Write(), Truncate(), StageReverts() --> kOpen
 //      ^                    |----- TakeCut(), then Continue(): the next layer --> kOpen
@@ -6,7 +6,8 @@
 //
 // A write below the floor is staged; at or beyond it, it goes directly to its place in the head
 // (docs/design/030-order-of-writes.md). The floor is the largest size of any cut of the generation,
-// rounded up to a page. A generation without a cut is direct as a whole. Nothing here is synced.
+// rounded up to a page. In a generation without a cut all writes are direct. Nothing here is
+// synced.
 #ifndef H5MIRROR_ONION_STORE_FILE_WRITER_OPEN_WRITES_H_
 #define H5MIRROR_ONION_STORE_FILE_WRITER_OPEN_WRITES_H_
 
@@ -24,7 +25,7 @@
 
 namespace h5mirror::store {
 
-// What its writer said at its begin: each cut of it has that.
+// The facts that the writer gave at the beginning; each of its cuts has them.
 struct WriterFacts {
   Origin origin;
   uint32_t mode_bits = 0;
@@ -41,11 +42,11 @@ class OpenWrites {
   Phase phase() const { return layer_ == nullptr ? Phase::kClosed : Phase::kOpen; }
   bool is_open() const { return phase() == Phase::kOpen; }
 
-  // `layer` is an empty one of the generation that is written, which has `size_bytes` now.
+  // `layer`: an empty layer of the generation to write, which has `size_bytes` now.
   void Open(const WriterFacts& facts, LayerPtr layer, uint64_t size_bytes,
             uint32_t page_size_bytes);
 
-  // The rest is for kOpen, but for layer().
+  // The calls below are for kOpen, except layer().
 
   // Null: kClosed.
   const LayerPtr& layer() const { return layer_; }
@@ -56,31 +57,31 @@ class OpenWrites {
   absl::Status Write(StageLog& stage, CutNumber last_cut, absl::Span<const Extent> extents,
                      absl::Span<const std::string_view> pieces);
   absl::Status Truncate(StageLog& stage, CutNumber last_cut, uint64_t size_bytes);
-  // Ranges that become those of an older version. `pin` keeps their bytes where they are.
+  // Stages ranges that become those of an older version. `pin` keeps their bytes where they are.
   absl::Status StageReverts(StageLog& stage, CutNumber last_cut, absl::Span<const Revert> reverts,
                             std::shared_ptr<const int> pin);
   // A rollback copies a whole version of `size_bytes` into the head of a generation without a cut.
-  // BeginCopy() comes before it: should it fail, the bytes are known. EndCopy() comes behind it: a
-  // sync that runs beside the copy takes the mark away and may miss bytes.
+  // Call BeginCopy() before the copy: if the copy fails, its bytes are known. Call EndCopy() after
+  // it: a sync beside the copy clears the mark, and may miss bytes.
   void BeginCopy(uint64_t size_bytes);
   void EndCopy(uint64_t copied_bytes);
 
-  // Appends the record of `cut` to the stage, where it needs one, and fills in the layer.
-  // Truncate() to request.size_bytes comes before it.
+  // Appends the record of `cut` to the stage, if it needs one, and fills in the layer. Call
+  // Truncate() to request.size_bytes before it.
   absl::Status TakeCut(StageLog& stage, CutNumber cut, const CutRequest& request);
   // The layer went to the visible cuts, and `next`, of the same generation, is the open one.
   void Continue(LayerPtr next) { layer_ = std::move(next); }
 
-  // Forgets all that is in no cut, and is closed. Takes the stage back to `stage_end`, and direct
-  // bytes from the head, which keeps `head_bytes`. A generation without a cut loses its head,
-  // `head_name`. After an error bytes are where they must not be: the file must be recovered.
+  // Forgets all writes that are in no cut, and becomes kClosed. Cuts the stage back to `stage_end`,
+  // and removes direct bytes from the head, which keeps `head_bytes`. If the generation has no cut,
+  // removes its head, `head_name`. After an error stray bytes are left: the file must be recovered.
   absl::Status Drop(EnvTree& tree, StageLog& stage, StageEnd stage_end, uint64_t head_bytes,
                     const std::string& head_name);
 
  private:
   uint64_t Floor() const;
   absl::Status WriteDirect(uint64_t offset, absl::Span<const std::string_view> pieces);
-  // The head's pages that touch `extent` are not what their direct writes left.
+  // The head's pages that touch `extent` no longer hold only the bytes of their direct writes.
   void ForgetSums(Extent extent);
 
   LayerPtr layer_;

@@ -1,4 +1,4 @@
-// Where a write goes, and what becomes of writes that got into no cut.
+// The place of a write, and the end of writes that got into no cut.
 #include "onion_store/file/writer/open_writes.h"
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The session of a file's writer, as the lease lets it in and fences it.
+// The session of a file's writer, which a lease admits and fences.
 //
 //   kNone -- Lease(token) --> kLeased -- Begin() --> kWriting -- Note(error) --> kFailed
 //     ^                          |                      |                           |
@@ -23,20 +23,21 @@ enum class WriterPhase : uint8_t { kNone, kLeased, kWriting, kFailed };
 class WriterSession {
  public:
   WriterPhase phase() const { return phase_; }
-  // It has begun, and has not ended.
+  // True: the session has begun, and has not ended.
   bool is_writing() const { return phase_ >= WriterPhase::kWriting; }
 
-  // The lease went to `token`, above 0. The caller has ended a session that was writing.
+  // The lease went to `token`, which is above 0. The caller has ended the session before, if it was
+  // writing.
   void Lease(Token token);
-  // The session with the lease begins. CheckLease() and !is_writing() hold.
+  // The session with the lease begins. CheckLease() must be OK, and is_writing() false.
   void Begin() { phase_ = WriterPhase::kWriting; }
   void End() { *this = WriterSession(); }
 
-  // kAborted: `token` has not the lease.
+  // kAborted: `token` does not have the lease.
   absl::Status CheckLease(const std::string& name, Token token) const;
-  // The same, and the session has begun. It may have failed.
+  // As CheckLease(); also checks that the session has begun. It may have failed.
   absl::Status CheckWriting(const std::string& name, Token token) const;
-  // The same. The error that the session failed with, if it did.
+  // As CheckWriting(). If the session has failed, returns its error.
   absl::Status CheckCanWrite(const std::string& name, Token token) const;
 
   // Notes the result of a write of `token`, and returns it. A session that was fenced meanwhile
@@ -46,7 +47,7 @@ class WriterSession {
   void NoteCut(const Provenance& provenance);
 
   int64_t cut_count() const { return cut_count_; }
-  // The newest one that a cut brought; empty: none did.
+  // The newest provenance that came with a cut; empty: none came.
   const Provenance& provenance() const { return provenance_; }
 
  private:

@@ -1,1 +1,1 @@
-"""What the tests of whole programs are written with. Start at site.py."""
+"""The tools of the tests of whole programs. Start at site.py."""

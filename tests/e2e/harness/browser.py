@@ -1,4 +1,4 @@
-"""A browser as a person has it, at the page of `h5mirror web`: Debian's chromium, driven by Playwright."""
+"""A person's browser at the page of `h5mirror web`: Debian's chromium, driven by Playwright."""
 
 import shutil
 import site
@@ -44,7 +44,7 @@ def chromium() -> Iterator[Browser]:
 
 
 class Visit:
-    """A tab of its own, which notes what the page must not do."""
+    """A tab of its own. It notes everything that the page must not do."""
 
     def __init__(self, browser: Browser, origin: str, **options):
         self.context = browser.new_context(**options)
@@ -66,11 +66,11 @@ class Visit:
             self._complain("request", url)
 
     def describe(self) -> str:
-        """What it shows now, and what was wrong before."""
+        """The text that it shows now, and the faults before."""
         return "\n".join([self.page.url, *self.complaints, self.page.locator("body").aria_snapshot()[:4000]])
 
     def barriers(self) -> list[str]:
-        """What axe finds, as it stands now."""
+        """The findings of axe in the present page."""
         found = Axe().run(self.page).response["violations"]
         return [f"{each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes'][:4]]}" for each in found]
 
@@ -81,8 +81,8 @@ class Visit:
 
 @contextmanager
 def visit(browser: Browser, web, path: str = "/", *, is_signed_in: bool = True, **options) -> Iterator[Visit]:
-    """At the page, by the printed link; with the path "" at no page yet. Whoever leaves has seen no error, and nobody else was
-    asked for anything."""
+    """Visits the page by the printed link; with the path "" no page yet. At the end no error must have been seen, and
+    no other address asked."""
     visit = Visit(browser, web.origin, **options)
     try:
         if is_signed_in:

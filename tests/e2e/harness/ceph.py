@@ -49,11 +49,11 @@ class Ceph:
         self._do("kill", daemon)
 
     def launch(self, daemon: str) -> None:
-        """Starts one again that was killed."""
+        """Starts a killed daemon again."""
         self._do("launch", daemon)
 
     def active_mds(self) -> str:
-        """The name of one that serves files."""
+        """The name of an MDS that serves files."""
         return re.search(r"=(\w+)=up:active", self.ask("mds", "stat"))[1]
 
     def has_standby(self) -> bool:
@@ -62,14 +62,14 @@ class Ceph:
         return mds["up"] == mds["in"] and mds["up:standby"] > 0
 
     def ask(self, *command) -> str:
-        """What `ceph COMMAND` prints."""
+        """The output of `ceph COMMAND`."""
         done = subprocess.run(["ceph", "-c", self.conf, "--connect-timeout", "20", *command],
                               capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, f"ceph {command}: {done.stderr}"
         return done.stdout
 
     def fill(self) -> None:
-        """Its OSDs are full from here on: what is on them is more than they may have."""
+        """Its OSDs are full from here on: their limit is set below their present content."""
         subprocess.run(["rados", "-c", self.conf, "-p", "data", "put", "filler", "-"], input=bytes(64 << 20), check=True,
                        timeout=60)
         self._set_ratios(nearfull="0.005", backfillfull="0.006", full="0.007")
@@ -84,7 +84,7 @@ class Ceph:
             self.ask("osd", f"set-{name}-ratio", ratio)
 
     def make_directories(self, names) -> None:
-        """In the root of its filesystem."""
+        """Makes a directory in the root of its filesystem."""
         self._client("mkdir", *(f"/{name}" for name in names))
 
     def get(self, name: str, out: Path) -> Path:
@@ -125,7 +125,7 @@ class Ceph:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _do(self, verb: str, *daemon: str) -> None:
-        # Its daemons live on, with no pipe of ours.
+        # Its daemons live on, without a pipe of ours.
         with open(self.directory.with_suffix(".said"), "w+") as said:
             done = subprocess.run([self._script, verb, self.directory, *daemon], env=self._env, timeout=180,
                                   stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)

@@ -16,6 +16,6 @@ class JumpingClock:
         self.env = {"LD_PRELOAD": str(paths.TEST_BIN / "libe2e_clock_shift.so"), "H5MIRROR_TEST_CLOCK": str(file)}
 
     def jump(self, seconds: int) -> None:
-        """The clock shows so many seconds more than the machine's, or less, at once."""
+        """From now on the clock shows so many seconds more than the machine's, or less."""
         with open(self._file, "r+b", buffering=0) as opened:
             os.pwrite(opened.fileno(), struct.pack("<q", seconds), 0)

@@ -22,8 +22,8 @@ _OWNS = re.compile(r'owns the cell "([^"]*)", epoch (\d+)')
 
 
 class Front:
-    """The common name of servers: a forwarder that leads each connection to a server that lives, as a load balancer
-    does. `down` is what its health check would say."""
+    """The common name of servers: a forwarder that leads each connection to a living server, like a load balancer.
+    `down` is the result of its health check."""
 
     def __init__(self, addresses: list[str]):
         self._addresses = [address.rsplit(":", 1) for address in addresses]
@@ -39,7 +39,7 @@ class Front:
         self._thread.start()
 
     def mark(self, index: int, *, down: bool) -> None:
-        """A server that is down gets no connection, and those that it has are cut."""
+        """A server that is down gets no connection, and its connections are cut."""
         with self._changed:
             (self._down.add if down else self._down.discard)(index)
 
@@ -47,8 +47,7 @@ class Front:
         return index in self._down
 
     def freeze(self) -> None:
-        """It does as a server that stands still: its kernel takes connections, and what is sent, until its buffers are
-        full."""
+        """Acts like a server that stands still: its kernel accepts connections and bytes until its buffers are full."""
         self._is_frozen = True
 
     def thaw(self) -> None:
@@ -154,7 +153,7 @@ class Cluster:
         self.front = Front(self.addresses)
 
     def start(self) -> "Cluster":
-        """Until each cell has its server, and each server has had its share."""
+        """Waits until each cell has its server, and each server has had its share."""
         self._make_cells()
         for server in self.servers:
             server.start()
@@ -177,12 +176,12 @@ class Cluster:
         server = self.servers[index]
         log = server.log()
         found = _SERVES.findall(log)
-        if not found and server.runs != paths.BUILD:  # The first releases told of the claim alone.
+        if not found and server.runs != paths.BUILD:  # The first releases logged only the claim.
             found = _OWNS.findall(log)
         return {cell: int(epoch) for cell, epoch in found}
 
     def owner(self, cell: str) -> int | None:
-        """The index of the server that took a cell last; None: no server that was started has taken it."""
+        """The index of the server that took a cell last; None: no started server has taken it."""
         found = [(epochs[cell], index) for index in range(len(self.servers)) if cell in (epochs := self.epochs(index))]
         return max(found)[1] if found else None
 
@@ -190,7 +189,7 @@ class Cluster:
         return max((self.epochs(index).get(cell, 0) for index in range(len(self.servers))), default=0)
 
     def judgements(self) -> int:
-        """How often the servers, in their lives of now, have given one up."""
+        """How often the servers, in their present lives, have given a server up."""
         return sum(server.log().count("is silent, and is given up") for server in self.servers)
 
     def owned_by(self, index: int) -> list[str]:
@@ -198,13 +197,13 @@ class Cluster:
 
     @property
     def tools(self) -> Site:
-        """The site, whose tools ask a server that answers, which sends them on to that of the file."""
+        """The site. Its tools ask a server that answers, and that server sends them on to the file's server."""
         self.site.server = next(server for index, server in enumerate(self.servers)
                                 if server.running() and not self.front.is_down(index))
         return self.site
 
     def wait_for_owner(self, cell: str, after: int, timeout: float = 90) -> int:
-        """Until a cell has an owner of a later epoch than `after`; its index."""
+        """Waits until a cell has an owner of a later epoch than `after`. Returns its index."""
         wait_until(lambda: self.epoch(cell) > after, f"no server takes over the cell {cell}:\n{self.logs()}", timeout)
         return self.owner(cell)
 
@@ -226,13 +225,13 @@ class Cluster:
     # Claims.
 
     def assert_fenced(self, index: int) -> None:
-        """A server that lives on after it was given up ends by itself: it learns that its session has ended (8), or
-        that its record says so (9)."""
+        """A server that lives on after it was given up ends by itself: it learns this from the end of its session (exit
+        code 8), or from its record (9)."""
         code = self.servers[index].process.wait(90).code
         assert code in (8, 9), f"exit {code}:\n{self.servers[index].log_tail()}"
 
     def assert_whole(self, name: str) -> None:
-        """Head and newest version are the local file; what was kept is there, and all versions verify."""
+        """Head and newest version equal the local file; all noted versions are there, and all versions verify."""
         site = self.tools
         site.settle(name)
         head = site.head(name)

@@ -1,4 +1,4 @@
-"""Writers and readers of a cluster, and how long they were without a server when one was lost."""
+"""Writers and readers of a cluster. It measures how long they were without a server after a loss."""
 
 import json
 import math
@@ -12,14 +12,14 @@ from .process import Process, wait_until
 
 # The longest that a flush may wait for a successor. After it the program would go on without an ack.
 TIMEOUT_S = 60
-# A watcher wants five beats before it gives a server up. What is acked earlier was on its way.
+# A watcher waits for five beats before it gives a server up. An earlier ack was already under way.
 IN_FLIGHT_S = 2.0
 # Issue: from the loss of a server to the first durable ack of its successor.
 TARGET_P50_S, TARGET_P99_S = 7.0, 10.0
 
 
 class Lines:
-    """What a program prints, line by line, each once."""
+    """The output of a program, line by line, each line once."""
 
     def __init__(self, process: Process):
         self.process = process
@@ -72,7 +72,7 @@ class Crowd:
         self.readers = [self._start_reader(names[i::writers][:reads]) for i in range(writers)]
 
     def _start_writer(self, names: list[str], pause_s: float, servers: str, turn: int) -> Lines:
-        # Without on_outage a flush goes on at once where the server is known to be away.
+        # Without on_outage a flush goes on at once if the server is known to be away.
         config = self.cluster.site.config(server=servers, ack="durable", timeout=f"{self._timeout_s}s",
                                           on_outage=f"wait={self._timeout_s}s", log=self.log)
         build = self._builds[turn % len(self._builds)]
@@ -92,7 +92,7 @@ class Crowd:
         return len(self.acked) == len(self.names)
 
     def look(self) -> None:
-        """Takes in all that the programs have printed; fails where one was hurt, or saw a mixed cut."""
+        """Takes in all output of the programs. Fails if a program met an error, or saw a mixed cut."""
         for writer in self.writers:
             for line in writer.next():
                 word, *rest = line.split()
@@ -120,7 +120,8 @@ class Crowd:
         return [name for name in self.names if name.split("/")[0] in cells]
 
     def await_acks(self, names: list[str], since: float, timeout: float = 120) -> list[float]:
-        """Until each file has an ack that came later than `since`; how much later the first of each came, sorted."""
+        """Waits until each file has an ack that came after `since`. Returns how much later the first one of each came,
+        sorted."""
         first: dict[str, float] = {}
         wait_until(lambda: self._note_first(first, names, since), "files have no ack", timeout)
         return sorted(first.values())
@@ -155,7 +156,7 @@ class Crowd:
         return Takeover(loss, owned_s, acks[0] + IN_FLIGHT_S, acks[-1] + IN_FLIGHT_S, given_up_s)
 
     def await_reads(self, names: list[str], timeout: float = 60) -> None:
-        """Until a reader has seen each of these files at its last ack of now, or later."""
+        """Waits until a reader has seen each of these files at its present last ack, or later."""
         wanted = {name: self.acked[name][0] for name in names}
 
         def all_seen() -> bool:
@@ -169,7 +170,7 @@ class Crowd:
         return sorted({name for reader in self.readers for name in reader.process.command[2:]})
 
     def finish(self) -> None:
-        """All end in order; each file is whole, on the server as here."""
+        """All programs end in order. Checks that each file is whole, on the server as here."""
         self.cluster.site.local("enough").touch()
         for each in [*self.writers, *self.readers]:
             each.process.wait(120).ok()
@@ -179,7 +180,7 @@ class Crowd:
 
 
 def quantile(values: list[float], part: float) -> float:
-    """The smallest value that is not exceeded by `part` of all."""
+    """The smallest value that `part` of all values do not exceed."""
     return sorted(values)[max(0, math.ceil(part * len(values)) - 1)]
 
 

@@ -17,7 +17,7 @@ class Followers:
                                            env=Package(site).env())) for name in crowd.names[:count]}
 
     def look(self) -> None:
-        """Takes in what they have printed; fails where one has ended, as it does at a mixed cut."""
+        """Takes in their output. Fails if one has ended: a follower ends at a mixed cut."""
         for name, lines in self.all.items():
             for line in lines.next():
                 word, *n = line.split()
@@ -27,7 +27,7 @@ class Followers:
             assert code in (None, 0), f"the follower of {name} ended with {code}:\n{lines.process.err()[-3000:]}"
 
     def await_cuts(self, timeout: float = 120) -> None:
-        """Until each has seen the state of its file that was acked last by now, or a later one."""
+        """Waits until each has seen the newest acked state of its file, or a later one."""
         wanted = {name: self.crowd.acked[name][0] for name in self.all}
 
         def all_seen() -> bool:
@@ -38,6 +38,6 @@ class Followers:
         wait_until(all_seen, f"followers do not see {wanted}, but {self.seen}", timeout)
 
     def finish(self) -> None:
-        """Each ends with its writer: to be called after Crowd.finish()."""
+        """Call it after Crowd.finish(): each follower ends with its writer."""
         for lines in self.all.values():
             lines.process.wait(120).ok()

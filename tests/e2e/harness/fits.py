@@ -1,4 +1,4 @@
-"""Programs that use the Python package together with those that it fits into: fsspec, kerchunk, xarray, dask, silx."""
+"""Programs that use the Python package together with fsspec, kerchunk, xarray, dask and silx."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of whole programs. A server per test, a hard limit per test, logs of what failed."""
+"""Fixtures of the tests of whole programs. A server per test, a hard limit per test, logs of failures."""
 
 import contextlib
 
@@ -41,7 +41,7 @@ def pytest_runtest_makereport(item, call):
             report.sections.append(("h5mirrord's log", site.server.log_tail()))
             for process in site.beside:
                 report.sections.append((f"{process.command}", (process.out() + process.err())[-2000:]))
-        except FileNotFoundError as gone:  # What failed is the end of the test, after its directory was removed.
+        except FileNotFoundError as gone:  # The test has ended, and its directory was removed.
             report.sections.append(("no logs", str(gone)))
 
 
@@ -70,7 +70,7 @@ def bare_site(request, tmp_path):
 
 @pytest.fixture
 def site(bare_site):
-    """A site with a history that must outlive what the test does, and a server that must go on.
+    """A site with a history and a server, both of which must survive the test.
 
     `bystander.h5` has three versions before the test. After it they are there bit for bit, every
     head opens, the server still runs under the pid that it last had, and takes a fourth version.

@@ -1,4 +1,4 @@
-"""A raw client of FollowFile: it follows from any cut, or reads nothing of what it follows."""
+"""A raw client of FollowFile: it follows from any cut, or follows without reading."""
 
 import json
 
@@ -27,5 +27,5 @@ class Follow:
         return self._ask("take", *after, metadata_max)
 
     def stall(self, count: int, *, holds: bool) -> int:
-        """More calls that read nothing; returns how many there are."""
+        """Begins more calls that read nothing. Returns how many there are."""
         return self._ask("stall", count, ALL, int(holds))["stalled"]

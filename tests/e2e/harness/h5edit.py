@@ -84,7 +84,7 @@ def h5edit(directory: Path, *words, timeout: float = 60, **env: str) -> Result:
 
 
 def bound(directory: Path) -> list:
-    """Before a command: it runs as one whom the modes of files and directories bind, which they do not root."""
+    """A prefix of a command: it then runs under the modes of files and directories, which do not bind root."""
     if os.geteuid() != 0:
         return []
     words = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]

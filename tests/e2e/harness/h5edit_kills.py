@@ -1,5 +1,5 @@
-"""h5edit that is killed at a call of the test's choice, and opens of what it leaves. The file is f.h5, the commands
-are in `script`, beside it."""
+"""Kills h5edit at a call of the test's choice, and opens the file after that. The file is f.h5, the commands are in
+`script`, beside it."""
 
 import shutil
 import signal
@@ -29,7 +29,7 @@ def kills(f, original, *words):
 
 
 def tear(f, original, *words) -> bytes:
-    """Kills a run between two writes of the file; what the file would have become."""
+    """Kills a run between two writes of the file. Returns the bytes that the file would have got."""
     h5edit(f.parent, *words, "--command-file", "script", "f.h5").ok()
     final = f.read_bytes()
     for _ in kills(f, original, *words):
@@ -45,6 +45,6 @@ def driver(f, config: str) -> dict:
 
 
 def h5ls(f, config: str, bound=()) -> str:
-    """An open through the driver, for reading; what it said."""
+    """Opens the file through the driver, for reading. Returns the output."""
     return subprocess.run([*bound, paths.hdf5_tool("h5ls"), "f.h5"], cwd=f.parent, env=driver(f, config), capture_output=True,
                           text=True, timeout=60).stderr

@@ -17,7 +17,7 @@ def plain_env(**more: str) -> dict[str, str]:
 
 
 def dump(file: Path, *options: str) -> bytes:
-    """What h5dump prints of a file; the file's own name, which is in the first line, is left out."""
+    """The output of h5dump, without the file's own name in the first line."""
     done = subprocess.run([paths.hdf5_tool("h5dump"), *options, str(file)], env=plain_env(),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
     assert done.returncode == 0, f"h5dump {file}: {done.stderr.decode(errors='replace')[-2000:]}"
@@ -25,7 +25,7 @@ def dump(file: Path, *options: str) -> bytes:
 
 
 def comparable_dump(file: Path, *options: str) -> bytes:
-    """The same without what differs between two files of equal bytes, or from one h5dump to the next."""
+    """The same, without the parts that differ between two files of equal bytes, or from one h5dump to the next."""
     said = dump(file, *options).replace(os.fsencode(file), b"FILE")  # with each reference
     # Of references within compounds h5dump prints an address, and at times bytes of its own memory for the path.
     # A line break may be among them.

@@ -1,4 +1,4 @@
-"""To be there in the moment a file is made: what polling would miss."""
+"""Catches the moment in which a file is made; polling would miss it."""
 
 import contextlib
 import ctypes

@@ -11,7 +11,7 @@ from .process import Process, run, wait_until
 
 NOBODY = 65534
 
-# Empty directories lie over what the user shall not see.
+# Empty directories hide the files that the user must not see.
 HIDE = 'for each in $H5M_HIDDEN; do mount -t tmpfs -o mode=0755 hidden "$each"; done; unset H5M_HIDDEN; exec "$@"'
 
 

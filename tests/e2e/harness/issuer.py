@@ -43,7 +43,7 @@ class Key:
 
 
 class Issuer:
-    """What it gives out is for `user`. `answers` are those to the next questions for a device's token."""
+    """Its tokens are for `user`. `answers`: the next answers to requests for a device's token."""
 
     def __init__(self, directory: Path):
         directory.mkdir(exist_ok=True)
@@ -146,7 +146,7 @@ class Issuer:
         self._answer(request, 400, {"error": "invalid_grant"})
 
     def _client_of(self, request, fields: dict) -> str | None:
-        """None: it does not prove to be one, or not in the one way that is allowed to it."""
+        """None: it does not prove its identity, or not in the one allowed way."""
         if self.secret is None or fields.get("client_id") == CLIENT:
             return fields.get("client_id")
         pair = f"{urllib.parse.quote_plus(PAGE)}:{urllib.parse.quote_plus(self.secret)}"
@@ -163,7 +163,7 @@ class Issuer:
         request.end_headers()
 
     def _authorize(self, request, asked: dict) -> None:
-        """As if the user had a session at the issuer, and had agreed before."""
+        """Acts as if the user had a session at the issuer, and had agreed before."""
         wanted = {"client_id": PAGE, "response_type": "code", "code_challenge_method": "S256"}
         if any(asked.get(key) != value for key, value in wanted.items()) or asked.get("redirect_uri") not in self.redirects:
             return self._answer(request, 400, {"error": "invalid_request"})

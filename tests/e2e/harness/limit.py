@@ -1,4 +1,4 @@
-"""No test hangs: after its limit it fails where it stands."""
+"""No test hangs: after its limit it fails at once."""
 
 import contextlib
 import signal

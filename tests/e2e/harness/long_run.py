@@ -1,7 +1,7 @@
 """Takeovers by the hundred: lives of a cluster, one after the other or some at once, each from a seed of its own.
 
-A life has a new cluster and a new crowd, and some losses of all kinds in an order that its seed gives. One that fails ends
-there, and is told of with what repeats it. The others go on.
+A life has a new cluster and a new crowd, and some losses of all kinds in an order that its seed gives. A failed life
+ends there, and is reported with the command that repeats it. The others go on.
 
 A takeover waits more than it computes, so lives may run side by side: each in a process, and with ports, directories and
 network namespaces of its own.
@@ -28,9 +28,9 @@ from .losses import Losses
 # Losses of a life. The logs and histories of a life grow, and each loss reads the logs.
 LOSSES_OF_A_LIFE = 25
 DAY_S = 86_400
-# So many in a row that did not begin end the run: the machine cannot hold a cluster.
+# If so many lives in a row did not begin, the run ends: the machine cannot hold a cluster.
 BARREN_LIVES = 3
-# Kinds that no successor follows; they are measured apart.
+# Kinds of loss without a successor; they are measured apart.
 OF_CEPH = ("osd", "mds")
 NO_TAKEOVER = ("drain", *OF_CEPH)
 
@@ -44,7 +44,7 @@ class Closing(contextlib.ExitStack):
 
 @dataclass
 class Life:
-    """What one life begins with. `jump`, if any, sets the clock of a random server."""
+    """The start of one life. `jump`, if any, sets the clock of a random server."""
     losses: Losses
     look: Callable[[], None]  # readers and followers have come as far as the writers
     finish: Callable[[], None]  # all end in order, all files are whole
@@ -104,7 +104,7 @@ def plan(seed: int, kinds: tuple[str, ...]) -> list[str]:
 
 
 def live(life: Life, losses: list[str], seed: int, ends_at: float) -> None:
-    """All of `losses`, or as many as the time allows. Raises where a claim does not hold."""
+    """Makes all of `losses`, or as many as the time allows. Raises if a claim does not hold."""
     chance = random.Random(seed)
     for loss in losses:
         if time.monotonic() > ends_at:

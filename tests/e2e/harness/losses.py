@@ -53,17 +53,18 @@ class Losses:
     # not learn of that.
 
     def power(self, victim: int) -> None:
-        """As a machine without power: packets to it are lost."""
+        """Like a machine without power: packets to it are lost."""
         self.machines.link(victim, "down")
         self.cluster.servers[victim].kill9()
 
     def freeze(self, victim: int) -> None:
-        """As a server that stands still: clients are connected, and get no answer."""
+        """Like a server that stands still: clients are connected, but get no answer."""
         self.cluster.relays[victim].freeze()
         self.cluster.servers[victim].kill9()
 
     def wake(self, victim: int, cells: list[str], loss: str) -> None:
-        """It was in the middle of its work, and its successors have written since: not a byte of it lands."""
+        """The server was in the middle of its work, and its successors have written since: none of its bytes may
+        land."""
         self.keep(cells)
         if loss == "cut":
             self.machines.link(victim, "up")
@@ -74,16 +75,16 @@ class Losses:
             self.cluster.tools.check_versions_kept(name)
 
     def keep(self, cells: list[str]) -> None:
-        """Makes a version that must outlive all that follows."""
+        """Makes a version that must outlive all later losses."""
         name = self.chance.choice(self.crowd.files_of(cells))
         site = self.cluster.tools
         site.cli("commit", name).ok()
         site.keep(name)
 
-    # What costs no server.
+    # Faults that cost no server.
 
     def drain(self, victim: int) -> None:
-        """It gives its cells away in order, and ends."""
+        """The server gives its cells away in order, and ends."""
         cluster = self.cluster
         cells = cluster.owned_by(victim)
         epochs = {cell: cluster.epoch(cell) for cell in cells}

@@ -116,7 +116,7 @@ class Machine:
         self.run(["sh", "-ec", 'mkdir -p "$(dirname "$1")"; printf %s "$2" > "$1"', "sh", path, text]).ok()
 
     def said(self, unit: str) -> str:
-        """What a unit has printed: there is no journal in there."""
+        """The output of a unit: there is no journal in there."""
         return self.run(["cat", f"/run/said-{unit.partition('.')[0].partition('@')[0]}"]).out
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""What a server tells Prometheus."""
+"""The metrics of a server, as Prometheus gets them."""
 
 import socket
 import urllib.request

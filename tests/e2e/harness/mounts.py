@@ -43,7 +43,7 @@ def read_only(directory: Path):
 
 @contextlib.contextmanager
 def hanging(directory: Path):
-    """All calls of what is below `directory` hang, until their process is killed."""
+    """All calls on files below `directory` hang, until their process is killed."""
     if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
         pytest.skip("a file system that hangs wants root and FUSE")
     device = os.open("/dev/fuse", os.O_RDWR)
@@ -58,7 +58,7 @@ def hanging(directory: Path):
         os.write(device, struct.pack("=IiQIIIIHHII36x", 80, 0, unique, 7, 23, 4096, 0, 1, 1, 4096, 1))
         yield
     finally:
-        os.close(device)  # What hangs fails now.
+        os.close(device)  # The hanging calls fail now.
         subprocess.run(["umount", "-l", str(directory)], check=False, timeout=20)
 
 
@@ -73,20 +73,20 @@ def _private(mount: str) -> list:
 
 
 def private_run() -> list:
-    """What begins the command of a program that has an empty /run of its own."""
+    """The prefix of a command whose program has an empty /run of its own."""
     return _private("-t tmpfs tmpfs /run")
 
 
 def private_mount(mount: str) -> list:
-    """What begins the command of a program that has one mount of its own, as mount(8) makes it."""
+    """The prefix of a command whose program has one mount of its own, as mount(8) makes it."""
     return _private(mount)
 
 
 def private_file(file: Path, place: str) -> list:
-    """What begins the command of a program that sees `file` at `place`."""
+    """The prefix of a command whose program sees `file` at `place`."""
     return _private(f"--bind {shlex.quote(str(file))} {place}")
 
 
 def beside(pid: int, directory: Path) -> list:
-    """What begins the command of a program that sees the mounts of another one, and works in a directory."""
+    """The prefix of a command whose program sees the mounts of another program, and works in a directory."""
     return ["nsenter", f"--mount=/proc/{pid}/ns/mnt", "env", "-C", directory]

@@ -30,13 +30,13 @@ class Munged:
         wait_until(lambda: self._munge("--no-input").returncode == 0, "munged does not answer", 60)
 
     def credential(self, user: str, *options, payload: str = "h5mirror") -> str:
-        """One that munge(1) makes for a user."""
+        """A credential that munge(1) makes for a user."""
         made = self._munge("--string", payload, *options, user=user)
         assert made.returncode == 0, made.stderr
         return made.stdout.strip()
 
     def decode(self, credential: str) -> None:
-        """As another service of this host would."""
+        """Decodes a credential, like another service of this host."""
         run(["bash", "-c", f"printf %s '{credential}' | unmunge --socket={self.socket}"], self.logs, timeout=30,
             name="unmunge").ok()
 

@@ -1,4 +1,4 @@
-"""What a service tells systemd."""
+"""The messages of a service to systemd."""
 
 import os
 import socket

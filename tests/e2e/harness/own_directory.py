@@ -12,7 +12,7 @@ import pytest
 
 
 def choose(config):
-    """To be called before pytest has made its own, by a pytest_configure() that comes first."""
+    """Call it from a pytest_configure() that comes first, before pytest makes its own directory."""
     config.own_directory = None
     if config.option.basetemp is None:
         # Short: paths of sockets have 107 bytes.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass
 class Result:
-    """How a program ended, and what it said."""
+    """The end of a program, and its output."""
     command: list[str]
     code: int
     out: str
@@ -56,7 +56,7 @@ class Process:
         return self._out_path.read_text(errors="replace")
 
     def out_since(self, byte: int) -> bytes:
-        """What it has printed from a byte on, for those that look often."""
+        """Its output from a byte on, for callers that look often."""
         with open(self._out_path, "rb") as opened:
             opened.seek(byte)
             return opened.read()
@@ -144,7 +144,7 @@ def wait_until(true, what: str, timeout: float = 60, every: float | None = None)
 
 
 def stands_still(pid: int) -> bool:
-    """Whether all threads of a process are stopped."""
+    """True: all threads of a process are stopped."""
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
             state = (task / "stat").read_text().rpartition(")")[2].split()[0]

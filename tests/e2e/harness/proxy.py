@@ -37,7 +37,7 @@ class Proxy:
         self._popen.stdout.close()
 
     def tell(self, words: str) -> dict:
-        """Has it obey; returns what it has carried so far."""
+        """Sends it a command; returns its totals so far."""
         self._popen.stdin.write(words + "\n")
         self._popen.stdin.flush()
         answer = json.loads(self._popen.stdout.readline())

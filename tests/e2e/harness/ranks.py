@@ -101,7 +101,7 @@ class Ranks:
         self.process: Process = site.start(command, env=env, talks=True)
 
     def do(self, *commands: str) -> None:
-        """Each must be obeyed by all ranks."""
+        """All ranks must obey each command."""
         for command in commands:
             said = self.ask(command)
             assert said == "done", f"{command}: {said!r}\n{self.process.err()[-4000:]}"
@@ -122,7 +122,7 @@ class Ranks:
 
 
 def check(file, ranks: int, columns: int = COLUMNS) -> int:
-    """An h5py file of the program's holds one whole step; returns which."""
+    """Checks that the program's file, opened by h5py, has one whole step. Returns the step."""
     step = int(file.attrs["step"])
     rows = file["rows"][:]
     assert rows.shape == (step * ranks * ROWS, columns), (step, rows.shape)

@@ -10,7 +10,7 @@ _NOT_PASSED_ON = ("connection", "transfer-encoding", USER.lower(), PROOF.lower()
 
 
 class ReverseProxy:
-    """On loopback, before the page at `port`. All that come by it are `user`, which may change."""
+    """On loopback, before the page at `port`. All visitors that come through it are `user`, which may change."""
 
     def __init__(self, port: int, secret: str, user: str):
         self.user = user
@@ -31,7 +31,7 @@ class ReverseProxy:
                                  {**headers, USER: proxy.user, PROOF: secret})
                     self._answer(link.getresponse())
                 except (ConnectionError, TimeoutError, http.client.HTTPException):
-                    pass  # One of both has left, and the other one sees that the connection ends.
+                    pass  # One side has left, and the other side sees the end of the connection.
                 finally:
                     link.close()
 

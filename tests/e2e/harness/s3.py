@@ -19,7 +19,7 @@ BUCKET = "lab-history"
 
 
 class Trouble:
-    """What calls get instead of an answer: an error, an answer that does not come, or both clocks apart."""
+    """The trouble in place of an answer: an error, no answer, or clocks that differ."""
 
     def __init__(self, http: int = 0, code: str = "", *, hangs: bool = False, clock_seconds: float = 0):
         self.http, self.code, self.hangs, self.clock_seconds = http, code, hangs, clock_seconds
@@ -91,7 +91,7 @@ class S3:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def down(self) -> None:
-        """Nobody listens there any more, and connections that were kept end."""
+        """The service no longer listens, and kept connections end."""
         self._server.shutdown()
         self._server.server_close()
         for connection in list(self._connections):

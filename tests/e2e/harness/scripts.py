@@ -1,4 +1,4 @@
-"""Bodies of programs that several tests run; what stands in braces is filled in by format()."""
+"""Bodies of programs that several tests run; format() fills in the parts in braces."""
 
 BIG = """
     with h5py.File("big.h5", "w") as f:

@@ -12,7 +12,7 @@ from .process import Process, memory_kb, wait_until
 
 
 def _hold_port() -> socket.socket:
-    """A port of loopback that nobody else gets, also while the server that listens there is away.
+    """A port of loopback that no other program gets, even while its server is away.
 
     A socket that is bound and does not listen keeps the kernel from giving its port to others that ask for
     any. The server, which sets SO_REUSEADDR as this does, can bind it.
@@ -128,7 +128,8 @@ class Server:
 
 
 def close_together(servers) -> None:
-    """Ends servers of one cluster. One after the other, each would first take the cells of the one before."""
+    """Ends the servers of one cluster at once. If they ended one after the other, each would first take the cells of
+    the one before."""
     for server in servers:
         server.ask_to_end()
     for server in servers:

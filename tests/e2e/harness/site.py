@@ -42,7 +42,7 @@ class Site:
 
     def config(self, **keys) -> str:
         """A driver configuration for this server; a key given as None is left out."""
-        # A loaded machine is no outage; what the defaults do, test_outage.py asks with timeout=None.
+        # A loaded machine is no outage. test_outage.py tests the defaults, with timeout=None.
         patient = {} if "timeout" in keys else {"timeout": "15s", "linger": "100s"}
         all_keys = {"server": self.address, "root": self.work, **patient, **keys}
         return ";".join(f"{key}={value}" for key, value in all_keys.items() if value is not None)
@@ -116,7 +116,7 @@ class Site:
         wait_until(lambda: self._field(name, "last_cut") not in (None, "0", 0), f"{name} has no cut", timeout)
 
     def wait_for_no_lease(self, name: str, timeout: float = 120) -> None:
-        """Waits until nobody writes a file, as far as the server knows, and its last cut is a durable one."""
+        """Waits until no writer has a file open, as far as the server knows, and its last cut is durable."""
         def at_rest() -> bool:
             status = self._status_if_there(name)
             if status is None:
@@ -154,7 +154,7 @@ class Site:
         return out
 
     def record(self, name: str) -> dict:
-        """What the client remembers of a local file's mirror."""
+        """The client's record of a local file's mirror."""
         return json.loads((self.work / f"{name}.h5m" / "client.json").read_text())
 
     # Claims.
@@ -202,7 +202,7 @@ class Site:
             exported.unlink()
 
     def kill_programs(self) -> None:
-        """Those that start() has started and that still run."""
+        """The programs that start() has started and that still run."""
         for process in self.beside:
             process.kill()
 

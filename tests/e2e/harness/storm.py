@@ -12,13 +12,13 @@ from .site import Site
 
 RATE_MIB_PER_S = 30
 UNPACED = 1e9
-# What a machine under load adds to a deadline.
+# The time that a loaded machine adds to a deadline.
 SLACK_S = 1.5
 
 
 @dataclass
 class Felt:
-    """What a run of stream.py felt of it, in seconds."""
+    """The delays that a run of stream.py saw, in seconds."""
     took: float
     write: float
     flush: float
@@ -58,7 +58,7 @@ def rage(writer: Process, faults: list, count: int, seconds: float, chance: rand
 
 
 class ServerFaults:
-    """What can happen to a server; each leaves it running."""
+    """Faults of a server; each leaves it running."""
 
     def __init__(self, site: Site, chance: random.Random):
         self._server, self._chance = site.server, chance
@@ -73,7 +73,7 @@ class ServerFaults:
         self._server.start()
 
     def stopped(self) -> None:
-        """Its kernel goes on taking bytes; nobody answers."""
+        """Its kernel still accepts bytes, but the server does not answer."""
         self._server.process.signal(signal.SIGSTOP)
         time.sleep(self._chance.uniform(0.1, 1.2))
         self._server.process.signal(signal.SIGCONT)
@@ -93,9 +93,9 @@ def assert_felt_nothing(felt: Felt, alone: Felt, deadline_s: float = 1, beside: 
 
 
 def bring_level(site: Site, name: str) -> str:
-    """What a user does after an outage: opens the file again, if the mirror is not level yet. How it went.
+    """Does what a user does after an outage: opens the file again, if the mirror is not level yet. Returns how it went.
 
-    Nobody else wrote, and the writer closed: nothing has diverged.
+    No other program wrote, and the writer closed: nothing has diverged.
     """
     site.wait_for_no_lease(name)
     if site.record(name)["state"] == "clean":

@@ -18,9 +18,9 @@ from harness.site import Site
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes root, to be other users")
 
-# Users that each Debian has. None of them has anything to do with the others.
+# Users that each Debian has. They share no group.
 ANNA, BOB, CAROL = "games", "news", "backup"
-# Who logs in at the site's issuer: one that counts, one whose time is over, and one whom another issuer has signed.
+# Logins at the site's issuer: a valid one, an expired one, and one that another issuer has signed.
 DORA, STALE, FORGED = "dora", "stale", "forged"
 
 TABLES = f"""
@@ -59,7 +59,7 @@ class Host:
         self.issuer, stranger = Issuer(directory / "issuer"), Key(directory, "stranger")
         self.login(DORA, groups=[CAROL])
         self.login(STALE, sub=DORA, exp=int(time.time()) - 3600)
-        self.issuer.keys.insert(0, stranger)  # Which is in no file of the server's.
+        self.issuer.keys.insert(0, stranger)  # No file of the server has this key.
         self.login(FORGED, sub=DORA, groups=[CAROL])
         self.issuer.keys.remove(stranger)
         self.site = Site(logs, listen=f"unix:{directory}/socket", tables=TABLES,
@@ -104,7 +104,7 @@ class Host:
                    env=hdf5.plain_env(HOME=str(home)), cwd=home if home.exists() else self.directory)
 
     def attempt(self, attempts: list[tuple]) -> None:
-        """Each is a user, the exit code that is expected, and the tool's arguments. All that are wrong are told."""
+        """Each entry is a user, the expected exit code, and the tool's arguments. Reports all that are wrong."""
         wrong = []
         for user, expected, *arguments in attempts:
             result = self.run(user, *arguments)

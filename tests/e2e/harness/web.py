@@ -52,7 +52,7 @@ class WebPage:
         return f"http://127.0.0.1:{self.port}"
 
     def visitor(self, **given) -> "Visitor":
-        """Who has signed in, by the printed key if nothing else is given."""
+        """A visitor that has signed in; by the printed key, if nothing else is given."""
         visitor = Visitor(self)
         status, said = visitor.sign_in(**(given or {"key": self.key}))
         assert status == 200, said
@@ -91,7 +91,7 @@ class Visitor:
         return json.loads(body)
 
     def refused(self, path: str) -> tuple[int, str]:
-        """The status, and what the page says in words."""
+        """The status, and the page's message."""
         status, body = self.ask(path)
         return status, json.loads(body)["message"]
 
@@ -111,7 +111,7 @@ class Visitor:
         return body
 
     def change(self, shown: dict, **wanted) -> dict:
-        """What a preview has shown."""
+        """The content of a preview."""
         status, body = self.post("/api/changes", {**wanted, "expected": shown["expected"]})
         assert status == 200, (status, body)
         return body
@@ -161,7 +161,7 @@ class Stream:
         return self.text
 
     def is_ended(self) -> bool:
-        """Whether it ends, as it does within the time that a socket waits."""
+        """Whether the stream ends within the timeout of a socket."""
         try:
             while self._socket.recv(65536):
                 continue

@@ -1,4 +1,4 @@
-"""A raw client of the frame stream: it sends what no plugin ever would."""
+"""A raw client of the frame stream: it sends messages that no plugin would send."""
 
 import json
 import os
@@ -97,11 +97,11 @@ class Wire:
                 return answer["end"]
 
     def die(self) -> None:
-        """SIGKILL: the stream breaks where it stands."""
+        """SIGKILL: the stream breaks at once."""
         self.popen.kill()
         self.popen.wait(10)
         try:
             self.popen.stdin.close()
         except BrokenPipeError:
-            pass  # It still held words for a stream that had ended.
+            pass  # It still had commands for a stream that had ended.
         self.popen.stdout.close()

@@ -2,7 +2,8 @@
 
     cluster_follower.py URL
 
-Prints `seen N` for each cut, or `away` for one that went with its server while it was read. Anything else is the end.
+Prints `seen N` for each cut, or `away` for a cut that was lost with its server during the read. Any other error ends
+it.
 """
 
 import errno

@@ -2,8 +2,8 @@
 
     cluster_reader.py NAME...
 
-Prints `seen NAME N`, or `away NAME` where the driver says that no server answers for the file, that its cut has expired,
-or that the server's disk is full. Anything else is the end: `mixed NAME TEXT` on stderr, exit 1.
+Prints `seen NAME N`, or `away NAME` if the driver says that no server answers for the file, that its cut has expired,
+or that the server's disk is full. Any other error ends it: `mixed NAME TEXT` on stderr, exit 1.
 """
 
 import os

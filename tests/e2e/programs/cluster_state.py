@@ -13,7 +13,7 @@ def demand(true, what):
 
 
 def look(f):
-    """The number of the state that the open file `f` shows; Mixed: it is none."""
+    """The number of the state that the open file `f` shows. Mixed: it shows no single state."""
     n = int(f.attrs["n"])
     demand(f["d"].shape[0] == n + 1, f"{f['d'].shape[0]} rows at {n}")
     rows = f["d"][max(0, n - 16):]

@@ -30,7 +30,7 @@ static int counts(int fd) {
          wanted.st_ino == changed.st_ino;
 }
 
-// Whether the call is to fail.
+// Whether the call must fail.
 static int step(int fd, int is_write) {
   const char* at = getenv("KILL_AT");
   if (!counts(fd)) return 0;

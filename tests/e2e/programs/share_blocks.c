@@ -1,5 +1,5 @@
-// Preloaded: a disk that can share blocks. FICLONE makes the bytes of one file those of another,
-// and as that call, and unlike a copy, it leaves what lies beyond them.
+// Preloaded: a disk that can share blocks. FICLONE makes the bytes of one file those of another.
+// Like the real call, and unlike a copy, it leaves later bytes as they are.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <linux/fs.h>

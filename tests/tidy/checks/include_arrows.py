@@ -153,7 +153,7 @@ ALLOWED = {
         "onion_store/embedded", "proto", "base",
     },
     "h5perf_serial": {"cli/process", "hdf5", "base"},
-    # Of h5perf_serial what links no HDF5 (h5m_h5perf_common).
+    # The part of h5perf_serial that links no HDF5 (h5m_h5perf_common).
     "h5perf": {"h5perf_serial", "cli/process", "hdf5", "base"},
 }
 ROOMS = {room.split("/", 1)[0] for room in ALLOWED} | {"tests", "bench", "deploy"}

@@ -2,7 +2,7 @@
 
 import re
 
-# Each in pieces, so that this file does not name them itself.
+# Each path is in pieces, so that this file does not name it.
 PATHS = re.compile(r"(?<![\w./$}])/(?:" + "|".join((
     "wo" + "rk/", "ro" + r"ot/", "tmp/" + r"(?:bash_jobs|infra|setup)", "opt/" + "wheels")) + ")")
 
