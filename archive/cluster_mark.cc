@@ -102,10 +102,11 @@ absl::StatusOr<std::optional<ClusterMark::Found>> ClusterMark::Read(store::Objec
   if (absl::IsNotFound(info.status())) return std::nullopt;
   H5M_RETURN_IF_ERROR(info.status());
   Found odd;
-  odd.odd = absl::FailedPreconditionError(
-      StrCat("the object \"", kObject, "\" in ", top.Describe(),
-             " is none of this version of h5mirror. If a newer one made it, use that; else delete "
-             "it, and it is made anew"));
+  odd.odd =
+      absl::FailedPreconditionError(StrCat("the object \"", kObject, "\" in ", top.Describe(),
+                                           " is of a form that this version of h5mirror does not "
+                                           "know. If a newer one made it, use that; else delete "
+                                           "it, and it is made again"));
   if (info->size_bytes <= kHead.size() + kIdDigits || info->size_bytes > kObjectBytesMax) {
     return odd;
   }

@@ -204,8 +204,9 @@ absl::StatusOr<std::string> ReadArchiveOwner(store::ObjectStore& archive, absl::
   if (!got.ok() && !absl::IsDataLoss(got)) return got;
   const std::string_view id = std::string_view(text).substr(kOwnerHead.size(), kIdDigits);
   if (got.ok() && text.starts_with(kOwnerHead) && IsId(id)) return std::string(id);
-  return absl::FailedPreconditionError(StrCat("the object \"", object, "\" in ", archive.Describe(),
-                                              " is none of this version of h5mirror"));
+  return absl::FailedPreconditionError(
+      StrCat("the object \"", object, "\" in ", archive.Describe(),
+             " is of a form that this version of h5mirror does not know"));
 }
 
 absl::Status ReplaceArchiveOwner(store::ObjectStore& archive, std::string_view id,
@@ -216,7 +217,7 @@ absl::Status ReplaceArchiveOwner(store::ObjectStore& archive, std::string_view i
   if (!put.ok() && !absl::IsAlreadyExists(put)) return put;
   H5M_ASSIGN_OR_RETURN(const std::string found, ReadArchiveOwner(archive, timeout));
   if (found == id) return absl::OkStatus();
-  return absl::AbortedError(StrCat(archive.Describe(), " is taken by somebody else as well"));
+  return absl::AbortedError(StrCat(archive.Describe(), " got another owner at the same moment"));
 }
 
 absl::Status RootArchive::OthersArchive() const {

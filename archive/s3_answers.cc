@@ -128,7 +128,7 @@ constexpr Meaning kMeanings[] = {
     {"InvalidRange", absl::StatusCode::kDataLoss, ": the object ends before"},
     {"RequestTimeTooSkewed", absl::StatusCode::kFailedPrecondition,
      ": the clock of this machine, or of the service, is wrong"},
-    {"SignatureDoesNotMatch", absl::StatusCode::kUnauthenticated, ": the secret key is another"},
+    {"SignatureDoesNotMatch", absl::StatusCode::kUnauthenticated, ": the secret key is wrong"},
     {"InvalidAccessKeyId", absl::StatusCode::kUnauthenticated,
      ": the service does not know the access key"},
     {"AccessDenied", absl::StatusCode::kPermissionDenied,

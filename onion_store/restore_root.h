@@ -73,8 +73,8 @@ class RootRestore {
   // meanwhile, the newer copy is taken, and `file` describes it.
   // Errors: kDataLoss  an object is damaged, is missing, or does not fit the others. The message
   //                    names it.
-  //         kAlreadyExists  another file has the name, or is in the way of its directories. those
-  //         of ObjectStore and of the disk.
+  //         kAlreadyExists  another file has the name, or is in the way of its directories.
+  //         those of ObjectStore and of the disk.
   virtual absl::StatusOr<bool> Restore(ObjectStore& archive, const RestoreOptions& options,
                                        RestorableFile* file) = 0;
   // From now on a store opens the root. Durable when it returns.

@@ -162,12 +162,12 @@ absl::Status IsAnother(const std::string& name) {
 }
 
 absl::Status IsMixed(const std::string& name) {
-  return absl::FailedPreconditionError(
-      StrCat(name,
-             " holds an edit that was broken off, and not as far as it came: power was lost, or "
-             "another program has changed a part back. Nothing is done to it before somebody says "
-             "what: h5edit --recover ",
-             name, " finishes that edit, h5edit --recover --discard ", name, " takes it back"));
+  return absl::FailedPreconditionError(StrCat(
+      name,
+      " holds parts of a broken-off edit, but not in the order of its writes: power was lost, "
+      "or another program has changed a part back. Nothing is done to it until you decide: "
+      "h5edit --recover ",
+      name, " finishes that edit, h5edit --recover --discard ", name, " takes it back"));
 }
 
 std::string RetiredNotice(const std::string& name, const JournalCut& cut) {

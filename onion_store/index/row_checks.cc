@@ -62,7 +62,7 @@ absl::Status CheckVersion(const SqliteQuery& query, const VersionInfo& info) {
   }
   return query.Damaged(StrCat("version ", info.version, " has the cut ", info.cut, ", generation ",
                               info.generation, " and ", info.size_bytes,
-                              " bytes, of which one cannot be", kPutBack));
+                              " bytes, one of which is out of range", kPutBack));
 }
 
 absl::Status CheckRun(const SqliteQuery& query, const PageRun& run) {
@@ -74,7 +74,7 @@ absl::Status CheckRun(const SqliteQuery& query, const PageRun& run) {
   }
   return query.Damaged(StrCat("a row of pages has the page ", run.page, ", level ", run.level,
                               ", version ", run.version, " and segment ", run.segment,
-                              ", of which one cannot be", kPutBack));
+                              ", one of which is out of range", kPutBack));
 }
 
 }  // namespace h5mirror::store

@@ -33,7 +33,7 @@ absl::StatusOr<ArchivedSegment> ReadArchived(const SqliteQuery& query) {
                        numbers[1] <= INT64_MAX - numbers[2] && state >= 1 && state <= 3 &&
                        CheckObjectName(segment.object).ok();
   if (!is_sane) {
-    return query.Damaged(StrCat("segment ", numbers[0], " is archived in a way that cannot be"));
+    return query.Damaged(StrCat("segment ", numbers[0], " has a value out of range in its row"));
   }
   segment.segment = static_cast<uint64_t>(numbers[0]);
   segment.offset = static_cast<uint64_t>(numbers[1]);

@@ -41,7 +41,8 @@ absl::StatusOr<std::optional<CheckInfo>> VersionIndex::LastCheck() {
   if (query.Int64(3) != 0) check.equal_time = absl::FromUnixNanos(query.Int64(4));
   if (check.version < 1 || differing_bytes < 0) {
     return query.Damaged(StrCat("its last check has the version ", check.version, " and ",
-                                differing_bytes, " bytes that differ, of which one cannot be"));
+                                differing_bytes,
+                                " bytes that differ, one of which is out of range"));
   }
   check.differing_bytes = static_cast<uint64_t>(differing_bytes);
   return check;

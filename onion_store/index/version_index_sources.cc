@@ -42,7 +42,7 @@ absl::StatusOr<SourceVersion> ReadSource(const SqliteQuery& query) {
   if (is_known && source.version >= 1 && source.cut >= 1) return source;
   return query.Damaged(StrCat("the source of version ", query.Int64(0), " has the kind ", kind,
                               ", version ", source.version, " and cut ", source.cut,
-                              ", of which one cannot be"));
+                              ", one of which is out of range"));
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 // Makes a copy of one file's heads and index in the archive, step by step:
 // docs/design/050-archive.md, "Copies of files".
 //
-//   reads the last copy's list --> deletes parts of broken-off copies that it does not use --> of
-//         each head: parts --> copies the index --> parts --> list --> row --> deletes objects that
-//         no list names
-//   or, if there are to be no copies: a row that names no copy --> deletes all copies --> no row
+//   reads the last copy's list --> deletes parts of broken-off copies that it does not use
+//         --> of each head: parts
+//         --> copies the index --> parts --> list --> row --> deletes objects that no list names
+//   or, if there are to be no copies:
+//   a row that names no copy --> deletes all copies --> no row
 //
 // Only steps of the row hold the file's work lock; none that calls the archive does.
 #ifndef H5MIRROR_ONION_STORE_JOBS_COPY_JOB_H_

@@ -250,7 +250,7 @@ absl::Status FileRestore::GetSegment(const FileCopy& copy, const ArchivedSegment
     H5M_RETURN_IF_ERROR(Came(bytes.size()));
   }
   if (crc != segment.crc32c) {
-    return absl::DataLossError(StrCat(object, ": it is not what was put"));
+    return absl::DataLossError(StrCat(object, ": its bytes differ from those put"));
   }
   return file->Sync();
 }

@@ -1,7 +1,7 @@
 // Rebuilds one file from its copy in an archive: docs/design/050-archive.md, "Copies of files".
 //
-//   index, set aside --> back to the copy's version --> heads and sums --> segments --> owner -->
-//         sync --> the index gets its name
+//   index, set aside --> back to the copy's version --> heads and sums --> segments --> owner
+//         --> sync --> the index gets its name
 //
 // So if a history has no `index`, its file was not rebuilt to the end.
 #ifndef H5MIRROR_ONION_STORE_JOBS_FILE_RESTORE_H_

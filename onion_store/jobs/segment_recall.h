@@ -13,8 +13,9 @@ namespace h5mirror::store {
 // Writes the bytes of an archived segment to `name`, relative to the root; durable when it returns
 // OK. Its object stays. Several threads may recall the same segment. Waits for the network: the
 // caller holds no lock.
-// Errors: kDataLoss          the object is gone, or does not match the index. kResourceExhausted
-//         the disk is full; nothing is left on it. those of ObjectStore::Get() and of files.
+// Errors: kDataLoss          the object is gone, or does not match the index.
+//         kResourceExhausted the disk is full; nothing is left on it.
+//         those of ObjectStore::Get() and of files.
 absl::Status RecallSegment(const HistoryFiles& files, const ArchivedSegment& segment,
                            const std::string& name);
 

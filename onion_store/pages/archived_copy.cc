@@ -162,7 +162,7 @@ absl::Status NamesOf(const Json& json, FileCopy* copy) {
   H5M_ASSIGN_OR_RETURN(copy->owner, TextIn(json, "owner"));
   const bool is_sane =
       CheckName(copy->name).ok() && (copy->owner.empty() || CheckOwner(copy->owner).ok());
-  return is_sane ? absl::OkStatus() : Wrong("it has a name or an owner that cannot be");
+  return is_sane ? absl::OkStatus() : Wrong("it has an impossible name or owner");
 }
 
 absl::StatusOr<FileCopy> CopyOf(std::string_view prefix, const Json& json) {
@@ -288,7 +288,7 @@ absl::StatusOr<Part> DecodePart(const FileId& file_id, std::string_view object) 
   const bool is_sane = extents <= kPartExtentsMax && stored_bytes == stored.size() &&
                        raw_bytes >= stored_bytes && raw_bytes >= extents * kEntryBytes &&
                        raw_bytes - extents * kEntryBytes <= kPartDataBytesMax;
-  if (!is_sane) return Wrong("its header has lengths that cannot be");
+  if (!is_sane) return Wrong("its header has impossible lengths");
   if (GetInt<uint32_t>(header.data() + 48) != Crc32c(stored)) {
     return Wrong("its bytes do not match their checksum");
   }
@@ -433,7 +433,7 @@ absl::StatusOr<Part> GetPart(ObjectStore& store, const FileId& file_id, const Co
   H5M_RETURN_IF_ERROR(object.status());
   const PartObject& wanted = layer.parts[i];
   if (object->size() != wanted.length || Crc32c(*object) != wanted.crc32c) {
-    return Wrong(StrCat(name, ": it is not what was put"));
+    return Wrong(StrCat(name, ": its bytes differ from those put"));
   }
   auto part = DecodePart(file_id, *object);
   if (part.ok()) return part;

@@ -17,8 +17,8 @@ namespace h5mirror::store {
 
 // Thread-safe. An entry is true until the file is opened, or its name gets another file:
 //
-//   Begin() --> the file is opened, looked at and closed --> Put() Forget(), by every other call
-//   that has opened the file: makes the Put() of an earlier look void
+//   Begin() --> the file is opened, looked at and closed --> Put()
+//   Forget(), by every other call that has opened the file: makes the Put() of an earlier look void
 class GlanceCache {
  public:
   // `bytes_max`: about the bytes for all names together. Beyond this no more names are taken in: if

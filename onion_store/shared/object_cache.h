@@ -46,8 +46,8 @@ class ObjectCache {
 
   // Fills `out` with the bytes [offset, offset + out.size()) of an object of `object_bytes` bytes.
   // Errors: kFailedPrecondition  there is no archive.
-  //         kOutOfRange          the bytes reach beyond `object_bytes`. those of
-  //         ObjectStore::Get().
+  //         kOutOfRange          the bytes reach beyond `object_bytes`.
+  //         those of ObjectStore::Get().
   absl::Status Read(const std::string& object, uint64_t object_bytes, uint64_t offset,
                     absl::Span<char> out) ABSL_LOCKS_EXCLUDED(mutex_);
   // Drops the blocks of an object. False: there were none.

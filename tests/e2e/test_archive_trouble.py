@@ -42,7 +42,7 @@ long = pytest.mark.skipif(not paths.TEST_ALL, reason="takes longer: with --all o
 
 TROUBLES = {
     "keys that nobody knows": (Trouble(403, "InvalidAccessKeyId"), "does not know the access key", "s3-keys"),
-    "a secret that is another": (Trouble(403, "SignatureDoesNotMatch"), "the secret key is another", "s3-keys"),
+    "a wrong secret": (Trouble(403, "SignatureDoesNotMatch"), "the secret key is wrong", "s3-keys"),
     "keys without rights": (Trouble(403, "AccessDenied"), "DeleteObject and ListBucket are needed", "s3-keys"),
     "a bucket that is not there": (Trouble(404, "NoSuchBucket"), "make the bucket first"),
     "clocks apart": (Trouble(403, "RequestTimeTooSkewed", clock_seconds=-7200), "ahead of that of the service"),

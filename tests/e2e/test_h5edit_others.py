@@ -66,9 +66,9 @@ def test_a_page_that_was_changed_back_is_left_to_a_person(f, original):
     # It is not the only one that differs.
     assert mixed != original[:len(mixed)]
     f.write_bytes(mixed)
-    assert "not as far as it came" in open_driver(f)
+    assert "not in the order of its writes" in open_driver(f)
     result = h5edit(f.parent, "-c", "DELETE /attr1;", "f.h5")
-    assert result.code == 1 and "not as far as it came" in result.err, result.describe()
+    assert result.code == 1 and "not in the order of its writes" in result.err, result.describe()
     assert "--recover f.h5 finishes" in result.err and "--discard f.h5 takes it back" in result.err
     assert f.read_bytes() == mixed
     journal = (f.parent / "f.h5.h5m/journal").read_bytes()
