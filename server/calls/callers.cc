@@ -52,9 +52,13 @@ const char* NameOf(CallUse use) {
   return "?";
 }
 
-// Tokens and users of Unix sockets may have the same names.
+// Tokens and users of Unix sockets may have the same names. A user without a name is known by its
+// uid there: else it had a share for each connection.
 std::string KeyOf(const Principal& principal, const CallSource& source) {
-  if (principal.name.empty()) return source.connection_key();
+  if (principal.name.empty()) {
+    return source.uid().has_value() ? StrCat("unix:", AddressOf(source, principal))
+                                    : source.connection_key();
+  }
   return principal.issuer == Principal::Issuer::kToken
              ? principal.name
              : StrCat(IssuerName(principal.issuer), ":", principal.name);
@@ -358,7 +362,7 @@ absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(std::shared_ptr<const CallSo
   }
   for (const Need& need : needs) H5M_RETURN_IF_ERROR(authenticator_.Check(principal, need));
   std::string key = KeyOf(principal, *source);
-  if (!LimitOf(use).Take(key, cost)) return TooMany(use, principal, key);
+  if (!LimitOf(use).Take(key, cost)) return TooMany(use, principal, *source, key);
   auto entry = std::make_shared<Entry>();
   entry->principal = principal;
   entry->key = std::move(key);
@@ -406,10 +410,12 @@ void Callers::Remove(const std::shared_ptr<Entry>& entry) {
   entries_.erase(entry);
 }
 
-absl::Status Callers::TooMany(CallUse use, const Principal& principal, const std::string& key) {
+absl::Status Callers::TooMany(CallUse use, const Principal& principal, const CallSource& source,
+                              const std::string& key) {
   const FairLimit& limit = LimitOf(use);
-  const std::string whose =
-      principal.name.empty() ? std::string("this connection") : CallerName(principal);
+  const std::string whose = !principal.name.empty()    ? CallerName(principal)
+                            : source.uid().has_value() ? AddressOf(source, principal)
+                                                       : std::string("this connection");
   const uint64_t of_all = use == CallUse::kRead ? limit.capacity() / kReadBytes : limit.capacity();
   uint64_t refused = 0;
   {

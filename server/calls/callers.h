@@ -97,7 +97,7 @@ class Callers {
     // Done() counts as a call whose client has gone. `http_status`: of the answer; 0: not by HTTP.
     void Done(const absl::Status& status, const CallBytes& bytes = {}, int http_status = 0) const;
     // The key of the share that the call counts against: the caller's name; of a caller without
-    // one, the connection.
+    // one, the user at the other end of its Unix socket, else the connection.
     const std::string& key() const;
     // Counts bytes that came from a writer. Returns their place in the queue of bytes beyond the
     // caller's bandwidth; 0: the caller has no such limit.
@@ -164,7 +164,8 @@ class Callers {
   void EndThoseRevoked(absl::Span<const std::shared_ptr<Entry>> entries, std::string_view why);
   std::vector<std::shared_ptr<Entry>> Running();
   FairLimit& LimitOf(CallUse use);
-  absl::Status TooMany(CallUse use, const Principal& principal, const std::string& key);
+  absl::Status TooMany(CallUse use, const Principal& principal, const CallSource& source,
+                       const std::string& key);
   void Remove(const std::shared_ptr<Entry>& entry);
 
   const Authenticator& authenticator_;

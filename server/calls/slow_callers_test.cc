@@ -360,6 +360,25 @@ TEST_F(SlowCallersTest, ALostRightEndsWhatNeedsIt) {
   EXPECT_FALSE(follower->Finish().ok());
 }
 
+// Else a user that opens many connections would leave another user of the socket nothing.
+TEST_F(SlowCallersTest, AUserOfAUnixSocketHasOneShareForAllItsConnections) {
+  config_.listen = *ParseListenList("unix:" + (directory_.path() / "sock").string());
+  config_.max_sessions = 8;
+  Start();
+  std::vector<std::unique_ptr<rpc::MirrorStream>> share;
+  for (const char* name : {"a.h5", "b.h5", "c.h5", "d.h5"}) {
+    share.push_back(Open(name, v1::INTENT_CREATE));
+  }
+  const auto second = rpc::Client::Connect(options_, absl::Seconds(20));
+  ASSERT_TRUE(second.ok()) << second.status();
+  const auto refused = (*second)->OpenMirrorStream();
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  const absl::Status why = (*refused)->Receive().status();
+  EXPECT_TRUE(absl::IsResourceExhausted(why)) << why;
+  EXPECT_THAT(std::string(why.message()),
+              HasSubstr("uid " + std::to_string(getuid()) + " has its share of the server's 8"));
+}
+
 TEST_F(SlowCallersTest, TokensThatCannotBeReadEndNothing) {
   StartWithTokens({"stays"});
   auto session = Open("a.h5", v1::INTENT_CREATE);
