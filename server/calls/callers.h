@@ -141,6 +141,9 @@ class Callers {
   void LookAgainAt(const std::string& file);
   // The calls of gRPC that have a ticket.
   size_t InHand();
+  // The server stops, and waits no longer for these: ends them with `why`. OnTimer() cancels those
+  // that do not end by it.
+  void EndInHand(const absl::Status& why);
   // The [[limits]] tables from now on. Running calls are counted, and go on.
   void SetLimits(std::vector<LimitRule> rules);
   // To be called several times a second. Ends calls whose token has expired. Cancels calls that
@@ -163,6 +166,10 @@ class Callers {
   // Ends those of `entries` whose callers no longer have the right.
   void EndThoseRevoked(absl::Span<const std::shared_ptr<Entry>> entries, std::string_view why);
   std::vector<std::shared_ptr<Entry>> Running();
+  // Has OnTimer() cancel the call some time later. False: another thread was first.
+  bool Doom(const std::shared_ptr<Entry>& entry);
+  // Ends calls that are doomed.
+  static void EndThose(absl::Span<const std::pair<std::shared_ptr<Entry>, absl::Status>> doomed);
   FairLimit& LimitOf(CallUse use);
   absl::Status TooMany(CallUse use, const Principal& principal, const CallSource& source,
                        const std::string& key);

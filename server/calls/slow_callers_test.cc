@@ -325,7 +325,7 @@ TEST_F(SlowCallersTest, WhatARemovedTokenHasUnderWayEnds) {
   // Nobody took its messages: it is cut off.
   absl::SleepFor(absl::Seconds(1));
   while (unread->reader->Read(&part)) continue;
-  EXPECT_FALSE(unread->reader->Finish().ok());
+  EXPECT_EQ(unread->reader->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_THAT(log->last_formatted(),
               ::testing::Contains(HasSubstr("token \"gone\": 5 sessions and calls end")));
   Write(*of_other, 0, "goes on");
@@ -377,6 +377,21 @@ TEST_F(SlowCallersTest, AUserOfAUnixSocketHasOneShareForAllItsConnections) {
   EXPECT_TRUE(absl::IsResourceExhausted(why)) << why;
   EXPECT_THAT(std::string(why.message()),
               HasSubstr("uid " + std::to_string(getuid()) + " has its share of the server's 8"));
+}
+
+// A reader of an older release asks again after kUnavailable only.
+TEST_F(SlowCallersTest, AStopEndsACallThatDoesNotEndAsOneToBeMadeAgain) {
+  Start();
+  Dial();
+  MirrorMegabytes("big.h5");
+  const auto unread = BeginUnread("big.h5");
+  v1::ReadVersionResponse part;
+  ASSERT_TRUE(unread->reader->Read(&part));
+  EXPECT_TRUE(server_->Stop(absl::Seconds(3)).ok());
+  while (unread->reader->Read(&part)) continue;
+  const grpc::Status ended = unread->reader->Finish();
+  EXPECT_EQ(ended.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(ended.error_message(), HasSubstr("the server is stopping, and has ended this call"));
 }
 
 TEST_F(SlowCallersTest, TokensThatCannotBeReadEndNothing) {
