@@ -18,6 +18,8 @@ constexpr int kLooksInARow = 5;
 // The end of a stop's time, in which calls that have not ended hear of the stop. Old clients take
 // gRPC's own kCancelled for an end, and kUnavailable for a reason to ask again.
 constexpr absl::Duration kEndCallsIn = absl::Seconds(1);
+// The same for those that do not end by themselves, as where a client does not read.
+constexpr absl::Duration kCancelIn = absl::Milliseconds(400);
 constexpr char kEnded[] =
     "the server is stopping, and has ended this call, which may have been done; ask again once it "
     "runs";
@@ -44,6 +46,15 @@ bool AwaitCalls(Callers& callers, absl::Duration end) {
     if (looks < kLooksInARow) absl::SleepFor(kLookAtCalls);
   }
   return had_calls;
+}
+
+// Ends all calls in hand until `end`. Those that have not ended `cancel_in` before are cut off.
+void EndCalls(Callers& callers, absl::Duration end, absl::Duration cancel_in) {
+  const absl::Status why = absl::UnavailableError(kEnded);
+  callers.EndInHand(why);
+  AwaitCalls(callers, end - cancel_in);
+  callers.CancelInHand(why);
+  AwaitCalls(callers, end);
 }
 
 }  // namespace
@@ -73,10 +84,7 @@ void MirrorServer::StopCalls(absl::Duration end) {
   shared_.archive_keeper.BeginStop();
   const absl::Duration left = Until(end);
   had_calls = AwaitCalls(shared_.callers, end - std::min(kEndCallsIn, left / 2)) || had_calls;
-  if (shared_.callers.InHand() > 0) {
-    shared_.callers.EndInHand(absl::UnavailableError(kEnded));
-    AwaitCalls(shared_.callers, end);
-  }
+  if (shared_.callers.InHand() > 0) EndCalls(shared_.callers, end, std::min(kCancelIn, left / 4));
   const absl::Duration leave_max = had_calls ? kAnswerMax : kLeaveMax;
   entrance_.server->Shutdown(absl::ToChronoTime(absl::Now() + std::min(Until(end), leave_max)));
 }

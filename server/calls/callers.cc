@@ -475,9 +475,22 @@ void Callers::EndThose(absl::Span<const std::pair<std::shared_ptr<Entry>, absl::
 void Callers::EndInHand(const absl::Status& why) {
   std::vector<std::pair<std::shared_ptr<Entry>, absl::Status>> doomed;
   for (std::shared_ptr<Entry>& entry : Running()) {
-    if (!entry->is_of_http && Doom(entry)) doomed.emplace_back(std::move(entry), why);
+    if (entry->is_of_http || entry->use == CallUse::kSession || !Doom(entry)) continue;
+    doomed.emplace_back(std::move(entry), why);
+  }
+  if (!doomed.empty()) {
+    spdlog::warn("{} calls go on at the end of stop_timeout, and are ended", doomed.size());
   }
   EndThose(doomed);
+}
+
+void Callers::CancelInHand(const absl::Status& why) {
+  for (const std::shared_ptr<Entry>& entry : Running()) {
+    if (entry->is_of_http) continue;
+    absl::MutexLock lock(&entry->mutex);
+    if (entry->source == nullptr) continue;
+    entry->source->Cancel(entry->status.ok() ? why : entry->status);
+  }
 }
 
 // Without the lock: where tables name owners, a look may wait for the disk.

@@ -141,9 +141,12 @@ class Callers {
   void LookAgainAt(const std::string& file);
   // The calls of gRPC that have a ticket.
   size_t InHand();
-  // The server stops, and waits no longer for these: ends them with `why`. OnTimer() cancels those
-  // that do not end by it.
+  // The server stops, and waits no longer for these: ends them with `why`. Not sessions, which know
+  // of the stop. OnTimer() cancels those that do not end by it.
   void EndInHand(const absl::Status& why);
+  // Cancels all of them at once, sessions too. A client hears of `why`, unless its call was ended
+  // for another reason before.
+  void CancelInHand(const absl::Status& why);
   // The [[limits]] tables from now on. Running calls are counted, and go on.
   void SetLimits(std::vector<LimitRule> rules);
   // To be called several times a second. Ends calls whose token has expired. Cancels calls that
