@@ -1,6 +1,8 @@
 // Standard input, output and error of a program that was started with some of them closed, as by
-// `program >&- 2>&-`.
+// `program >&- 2>&-`, or whose output has no room.
 #pragma once
+
+#include "absl/status/status.h"
 
 namespace h5mirror {
 
@@ -9,5 +11,9 @@ namespace h5mirror {
 // of them still fail with EBADF, and children have them closed. Call it at the start of main():
 // other threads must not open files meanwhile.
 void HoldStandardStreams();
+
+// Writes out what std::cout holds. kInternal: output was lost, now or before; the message has the
+// system's reason, where it is known. For the end of main(), and where output is given only once.
+absl::Status FlushStandardOutput();
 
 }  // namespace h5mirror

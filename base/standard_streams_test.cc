@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <functional>
+#include <iostream>
 
 #include "gtest/gtest.h"
 
@@ -44,6 +45,19 @@ TEST(StandardStreamsTest, ChildrenHaveThemClosedAsBefore) {
               HoldStandardStreams();
               const int flags = fcntl(STDOUT_FILENO, F_GETFD);
               return flags >= 0 && (flags & FD_CLOEXEC) != 0 ? 0 : 1;
+            }));
+}
+
+TEST(StandardStreamsTest, OutputThatIsLostIsAnErrorWithItsReason) {
+  EXPECT_EQ(0, InChild([] {
+              if (!FlushStandardOutput().ok()) return 1;
+              const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+              if (full < 0 || dup2(full, STDOUT_FILENO) < 0) return 2;
+              std::cout << "lost";
+              const absl::Status first = FlushStandardOutput();
+              const bool names_it = first.message() ==
+                                    "standard output could not be written: No space left on device";
+              return names_it && !FlushStandardOutput().ok() ? 0 : 3;
             }));
 }
 

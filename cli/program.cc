@@ -6,6 +6,7 @@
 
 #include <iostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -16,7 +17,12 @@
 namespace h5mirror::tools {
 namespace {
 
-Sink SinkOf(int fd) { return isatty(fd) ? Sink::kTerminal : Sink::kPipe; }
+// A terminal that knows no codes, as that of an editor, gets plain lines as a pipe does.
+Sink SinkOf(int fd) {
+  const char* const kind = getenv("TERM");
+  const bool is_dumb = kind != nullptr && std::string_view(kind) == "dumb";
+  return isatty(fd) && !is_dumb ? Sink::kTerminal : Sink::kPipe;
+}
 
 int TerminalWidth() {
   winsize size = {};
@@ -40,12 +46,10 @@ int RunProgram(int argc, char** argv, const Hdf5Runners& runners) {
                   .width_columns = TerminalWidth(),
                   .zone = absl::LocalTimeZone()};
   const int code = RunCli(std::vector<std::string>(argv + 1, argv + argc), streams, runners);
-  std::cout.flush();
-  if (!std::cout && code == 0) {
-    std::cerr << "h5mirror: standard output could not be written\n";
-    return 1;
-  }
-  return code;
+  const absl::Status flushed = FlushStandardOutput();
+  if (flushed.ok() || code != 0) return code;
+  std::cerr << "h5mirror: " << flushed.message() << "\n";
+  return 1;
 }
 
 }  // namespace h5mirror::tools

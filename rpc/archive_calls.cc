@@ -9,6 +9,7 @@
 #include "h5mirror/v1/archive.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/elsewhere.h"
+#include "rpc/grpc_threads.h"
 #include "rpc/mirror_stream.h"
 #include "rpc/server_route.h"
 #include "rpc/status.h"
@@ -49,6 +50,7 @@ absl::Status ArchiveHistory(
   H5M_RETURN_IF_ERROR(CheckTexts(request));
   bool has_begun = false;
   return AtOwner(options, &has_begun, [&](const ClientOptions& server) {
+    H5M_RETURN_IF_ERROR(CheckGrpcThreads());
     const auto stub = v1::Archive::NewStub(MakeChannel(server));
     grpc::ClientContext context;
     Authorize(server, context);
@@ -77,6 +79,7 @@ absl::StatusOr<v1::GetArchiveResponse> GetArchive(const ClientOptions& options,
   bool has_begun = name.empty();
   const absl::Status status =
       AtOwner(options, &has_begun, [&](const ClientOptions& server) -> absl::Status {
+        H5M_RETURN_IF_ERROR(CheckGrpcThreads());
         const auto stub = v1::Archive::NewStub(MakeChannel(server));
         grpc::ClientContext context;
         context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));

@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "rpc/cluster_client.h"
 #include "rpc/elsewhere.h"
+#include "rpc/grpc_threads.h"
 #include "rpc/mirror_stream.h"
 #include "rpc/reading_channel.h"
 #include "rpc/status.h"
@@ -464,6 +465,7 @@ template <MakeOne make>
 absl::StatusOr<std::unique_ptr<Client>> ConnectBy(const ClientOptions& server,
                                                   absl::Duration timeout,
                                                   absl::Duration refused_max) {
+  H5M_RETURN_IF_ERROR(CheckGrpcThreads());
   std::shared_ptr<grpc::Channel> channel = make(server);
   H5M_RETURN_IF_ERROR(WaitConnected(*channel, server, timeout, refused_max));
   return std::make_unique<ClientImpl>(server, std::move(channel));

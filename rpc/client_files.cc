@@ -245,7 +245,9 @@ absl::StatusOr<std::string> ReadToken(const std::string& token) {
   if (text.empty() || text.size() > kTokenBytesMax ||
       !std::all_of(text.begin(), text.end(), visible)) {
     return absl::InvalidArgumentError(
-        StrCat(origin, " is not 1..", kTokenBytesMax, " visible ASCII characters"));
+        StrCat(origin, " is not 1..", kTokenBytesMax,
+               " visible ASCII characters; it is one line of plain text, as `h5mirrord token add` "
+               "prints it"));
   }
   return text;
 }

@@ -216,7 +216,8 @@ TEST_F(ClientOptionsTest, NamedFilesMustBeThereAndHoldWhatTheyShould) {
   Write(root_ / "odd.pem", "hello");
   ExpectError(absl::StatusCode::kInvalidArgument, "odd.pem: holds no PEM certificate",
               {.server = {}, .ca = (root_ / "odd.pem").native(), .token = {}});
-  ExpectError(absl::StatusCode::kInvalidArgument, "visible ASCII",
+  ExpectError(absl::StatusCode::kInvalidArgument,
+              "visible ASCII characters; it is one line of plain text, as `h5mirrord token add`",
               {.server = {}, .ca = {}, .token = "a b"});
 }
 

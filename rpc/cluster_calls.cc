@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "base/status_macros.h"
 #include "rpc/channel.h"
+#include "rpc/grpc_threads.h"
 #include "rpc/mirror_stream.h"
 #include "rpc/server_route.h"
 #include "rpc/status.h"
@@ -79,6 +80,7 @@ class ClusterCallsImpl final : public ClusterCalls {
 absl::StatusOr<std::unique_ptr<ClusterCalls>> ConnectOne(const ClientOptions& server,
                                                          absl::Duration timeout,
                                                          absl::Duration refused_max) {
+  H5M_RETURN_IF_ERROR(CheckGrpcThreads());
   const std::shared_ptr<grpc::Channel> channel = MakeChannel(server);
   H5M_RETURN_IF_ERROR(WaitConnected(*channel, server, timeout, refused_max));
   return std::make_unique<ClusterCallsImpl>(server, channel);

@@ -4,12 +4,14 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
 #include <algorithm>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/env.h"
@@ -59,10 +61,12 @@ ExitCode CodeOfStoreError(const absl::Status& status) {
 }
 
 // The way out of an error of the root: the end of its message.
-std::string_view WayOut(ExitCode code) {
+std::string_view WayOut(ExitCode code, const absl::Status& error) {
   if (code == ExitCode::kNoRoot) return "; make that directory, or set another root";
-  if (code == ExitCode::kRootReadOnly) return "; give it to the user that h5mirrord runs as";
-  return "";
+  if (code != ExitCode::kRootReadOnly) return "";
+  return absl::EndsWith(error.message(), strerror(EROFS))
+             ? "; mount it for writing, or set another root"
+             : "; give it to the user that h5mirrord runs as";
 }
 
 // Another server may have the root already. So nothing is finished, given back or waited for.
@@ -390,7 +394,7 @@ ExitCode ServeRoot(const Config& config, const std::filesystem::path& port_file,
   if (!store.ok()) {
     const ExitCode code = CodeOfStoreError(store.status());
     spdlog::error("root = \"{}\": {}{}", config.root.string(), ToStd(store.status().message()),
-                  WayOut(code));
+                  WayOut(code, store.status()));
     return code;
   }
   StoreClock clock(**store);

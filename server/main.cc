@@ -42,6 +42,11 @@ ExitCode ShowToken(const Flags& flags, const absl::StatusOr<std::string>& token)
   if (!token.ok()) return Fail(token.status());
   // The token alone on stdout, so that it can be sent into a file.
   std::cout << *token << "\n";
+  if (const absl::Status shown = FlushStandardOutput(); !shown.ok()) {
+    return Fail(absl::InternalError(StrCat(
+        ToStd(shown.message()), ". The token is lost; `h5mirrord token rotate ", flags.token_name,
+        " --tokens-file ", flags.tokens_file.string(), "` makes another")));
+  }
   std::cerr
       << "This is the only time that the token is shown. Put it into ~/.config/h5mirror/token "
          "(mode 0600) of its user;\na running server learns of it by SIGHUP (systemctl reload "
@@ -141,6 +146,14 @@ ExitCode Main(int argc, char** argv) {
   return ExitCode::kFailed;
 }
 
+// kFailed also where what was to be shown is lost.
+ExitCode MainWithOutput(int argc, char** argv) {
+  const ExitCode code = Main(argc, argv);
+  if (code != ExitCode::kOk) return code;
+  const absl::Status flushed = FlushStandardOutput();
+  return flushed.ok() ? code : Fail(flushed);
+}
+
 }  // namespace
 }  // namespace h5mirror::server
 
@@ -155,5 +168,5 @@ int main(int argc, char** argv) {
   // the administrator has set is kept.
   setenv("GRPC_EXPERIMENTS", "tcp_rcv_lowat,tcp_frame_size_tuning", /*overwrite=*/0);
   h5mirror::server::BlockSignals();
-  return static_cast<int>(h5mirror::server::Main(argc, argv));
+  return static_cast<int>(h5mirror::server::MainWithOutput(argc, argv));
 }

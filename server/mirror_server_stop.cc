@@ -15,6 +15,14 @@ constexpr absl::Duration kLookAtCalls = absl::Milliseconds(10);
 // A call that has passed the gate and waits for a thread is not in hand yet: one that ends gives it
 // a thread. So nothing is in hand only where this many looks in a row say so.
 constexpr int kLooksInARow = 5;
+// The end of a stop's time, in which calls that have not ended hear of the stop. Old clients take
+// gRPC's own kCancelled for an end, and kUnavailable for a reason to ask again.
+constexpr absl::Duration kEndCallsIn = absl::Seconds(1);
+// The same for those that do not end by themselves, as where a client does not read.
+constexpr absl::Duration kCancelIn = absl::Milliseconds(400);
+constexpr char kEnded[] =
+    "the server is stopping, and has ended this call, which may have been done; ask again once it "
+    "runs";
 // When the calls are done, clients take leave of their connections. One that waits for a call, or
 // whose program looks at its connections all the time, does so at once. One in whose program no
 // thread waits for gRPC looks once in 5 s (gRPC's GRPC_CLIENT_CHANNEL_BACKUP_POLL_INTERVAL_MS), and
@@ -38,6 +46,15 @@ bool AwaitCalls(Callers& callers, absl::Duration end) {
     if (looks < kLooksInARow) absl::SleepFor(kLookAtCalls);
   }
   return had_calls;
+}
+
+// Ends all calls in hand until `end`. Those that have not ended `cancel_in` before are cut off.
+void EndCalls(Callers& callers, absl::Duration end, absl::Duration cancel_in) {
+  const absl::Status why = absl::UnavailableError(kEnded);
+  callers.EndInHand(why);
+  AwaitCalls(callers, end - cancel_in);
+  callers.CancelInHand(why);
+  AwaitCalls(callers, end);
 }
 
 }  // namespace
@@ -65,7 +82,9 @@ void MirrorServer::StopCalls(absl::Duration end) {
   if (entrance_.http != nullptr) entrance_.http->BeginStop();
   // Readers that wait for an archive which hangs would hold the stop up.
   shared_.archive_keeper.BeginStop();
-  had_calls = AwaitCalls(shared_.callers, end) || had_calls;
+  const absl::Duration left = Until(end);
+  had_calls = AwaitCalls(shared_.callers, end - std::min(kEndCallsIn, left / 2)) || had_calls;
+  if (shared_.callers.InHand() > 0) EndCalls(shared_.callers, end, std::min(kCancelIn, left / 4));
   const absl::Duration leave_max = had_calls ? kAnswerMax : kLeaveMax;
   entrance_.server->Shutdown(absl::ToChronoTime(absl::Now() + std::min(Until(end), leave_max)));
 }

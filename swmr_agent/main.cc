@@ -162,5 +162,9 @@ int main(int argc, char** argv) {
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  return static_cast<int>(h5mirror::agent::Main(argc, argv));
+  const auto code = h5mirror::agent::Main(argc, argv);
+  const absl::Status flushed = h5mirror::FlushStandardOutput();
+  if (flushed.ok() || code != h5mirror::agent::ExitCode::kOk) return static_cast<int>(code);
+  std::cerr << "h5mirror-agent: " << flushed.message() << "\n";
+  return static_cast<int>(h5mirror::agent::ExitCode::kFailed);
 }

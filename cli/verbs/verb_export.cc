@@ -1,5 +1,8 @@
 // h5mirror export: a version as a plain HDF5 file.
+#include <string.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -30,14 +33,22 @@ struct Source {
   int64_t version;
 };
 
+// Writes `data`, unless an earlier write has failed.
+absl::Status Write(std::ostream& out, std::string_view data) {
+  if (!out) return absl::InternalError("standard output could not be written");
+  errno = 0;
+  if (out.write(data.data(), static_cast<std::streamsize>(data.size()))) return absl::OkStatus();
+  return absl::InternalError(errno == 0 ? "standard output could not be written"
+                                        : StrCat("write to standard output: ", strerror(errno)));
+}
+
 absl::Status WriteZeros(std::ostream& out, uint64_t count) {
   static const std::string zeros(1 << 16, '\0');
-  while (count > 0 && out) {
+  while (count > 0) {
     const uint64_t part = std::min<uint64_t>(count, zeros.size());
-    out.write(zeros.data(), static_cast<std::streamsize>(part));
+    H5M_RETURN_IF_ERROR(Write(out, std::string_view(zeros).substr(0, part)));
     count -= part;
   }
-  if (!out) return absl::InternalError("write to standard output: the other end is gone");
   return absl::OkStatus();
 }
 
@@ -79,8 +90,7 @@ absl::StatusOr<Exported> ToStandardOutput(Context& context, const Source& source
                                    exported.patch->Apply(offset, &patched);
                                    data = patched;
                                  }
-                                 out.write(data.data(), static_cast<std::streamsize>(data.size()));
-                                 return WriteZeros(out, 0);
+                                 return Write(out, data);
                                })
                           .status());
   H5M_RETURN_IF_ERROR(

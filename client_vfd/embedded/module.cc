@@ -10,6 +10,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/synchronization/mutex.h"
+#include "base/free_threads.h"
 #include "base/status_macros.h"
 #include "base/strings.h"
 #include "client_vfd/api/embedded_api.h"
@@ -20,6 +21,9 @@
 
 namespace h5mirror::vfd {
 namespace {
+
+// Of a file that is written: one for its history, and one to spare.
+constexpr size_t kThreads = 2;
 
 // While the mark `open` is there, the holder of the lease most likely writes, or it puts the file
 // in order.
@@ -65,6 +69,8 @@ EmbeddedWriterConfig ConfigOf(const H5mEmbeddedOpen& open) {
 H5mEmbedded* Open(const H5mEmbeddedOpen* open, int* error_number, char* error, size_t error_size) {
   OpenWriter* opened = nullptr;
   *error_number = Guard(error, error_size, [&]() -> absl::Status {
+    // Else its first write would fail. HDF5 does not recover from that, and may crash.
+    if (!CanStartThreads(kThreads)) return absl::UnavailableError(TooFewThreads(kThreads));
     H5M_ASSIGN_OR_RETURN(opened,
                          OpenWriters::Get().Add(ConfigOf(*open), open->host,
                                                 {open->notify, open->release, open->context}));

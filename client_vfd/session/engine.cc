@@ -4,11 +4,13 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "base/signal_block.h"
+#include "base/status_macros.h"
 #include "base/steady_time.h"
 #include "client_vfd/session/grpc_stream.h"
 #include "client_vfd/session/grpc_timers.h"
@@ -17,6 +19,7 @@
 #include "client_vfd/session/session.h"
 #include "client_vfd/session/token_reader.h"
 #include "rpc/channel.h"
+#include "rpc/grpc_threads.h"
 #include "rpc/munge_token.h"
 
 namespace h5mirror::vfd {
@@ -29,6 +32,11 @@ constexpr size_t kBuffersMax = 24;
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(100);
 // The same of the thread at its descriptors, where there is no session.
 constexpr absl::Duration kIdlePeriod = absl::Seconds(1);
+// For the sender, whose streams have ended by then, and between two looks at it.
+constexpr absl::Duration kEndWait = absl::Seconds(5);
+constexpr absl::Duration kEndLook = absl::Microseconds(100);
+// From a start that found no threads to the next one.
+constexpr absl::Duration kStartPause = absl::Seconds(1);
 
 // For gRPC, by the clock that it does not have to convert, as others may set that one.
 gpr_timespec ToGpr(absl::Time steady_time) {
@@ -67,11 +75,11 @@ void Engine::Wake(Session* session) {
   grpc::Alarm* alarm = nullptr;
   {
     absl::MutexLock lock(&mutex_);
-    if (!usable_ || session->is_abandoned()) return;
+    if (!usable_ || is_stuck_ || session->is_abandoned()) return;
     if (std::find(ready_.begin(), ready_.end(), kept) == ready_.end())
       ready_.push_back(std::move(kept));
     if (phase_ == Phase::kStopping || phase_ == Phase::kForking) return;
-    if (phase_ == Phase::kStopped) StartLocked();
+    if (phase_ == Phase::kStopped && !StartLocked()) return;
     if (alarm_set_ || HasLostDescriptors()) return;  // The thread looks by itself.
     alarm_set_ = true;  // The loop does not end while this is set, so `alarm` stays.
     alarm = alarm_.get();
@@ -83,10 +91,34 @@ void Engine::Ring(grpc::Alarm& alarm) {
   alarm.Set(queue_.get(), gpr_time_0(GPR_CLOCK_MONOTONIC), nullptr);
 }
 
-void Engine::StartLocked() {
+bool Engine::StartLocked() {
   const SignalBlock block;                  // gRPC's threads, too, begin here.
   if (thread_ != nullptr) thread_->join();  // It has left by itself, and needs no lock any more.
+  thread_.reset();
+  const absl::Time now = SteadyNow();
+  if (now < next_start_ || is_stuck_) return false;
+  has_ended_ = false;
   const bool is_lost = HasLostDescriptors();
+  try {
+    if (is_lost || rpc::CheckGrpcThreads().ok()) {
+      thread_ = std::make_unique<std::thread>([this, is_lost] {
+        pthread_setname_np(pthread_self(), "h5m-sender");
+        bool is_set = false;
+        {
+          const absl::MutexLock until_all_is_set(&mutex_);
+          is_set = phase_ != Phase::kStopped;
+        }
+        // Else there was no memory for what it needs.
+        if (is_set) is_lost ? AbandonGrpc() : Loop();
+        has_ended_ = true;
+      });
+    }
+  } catch (const std::system_error&) {
+  }
+  if (thread_ == nullptr) {
+    next_start_ = now + kStartPause;
+    return false;
+  }
   if (!is_lost) {
     mark_.Set();
     polling_.Begin([this] { queue_ = std::make_unique<grpc::CompletionQueue>(); });
@@ -95,17 +127,16 @@ void Engine::StartLocked() {
   phase_ = Phase::kRunning;
   alarm_set_ = false;
   has_left_ = false;
-  thread_ = std::make_unique<std::thread>([this, is_lost] {
-    pthread_setname_np(pthread_self(), "h5m-sender");
-    is_lost ? AbandonGrpc() : Loop();
-  });
+  return true;
 }
 
-void Engine::StartGrpc(absl::FunctionRef<void()> start) {
+absl::Status Engine::StartGrpc(absl::FunctionRef<void()> start) {
   const SignalBlock block;
   absl::MutexLock lock(&mutex_);
+  H5M_RETURN_IF_ERROR(rpc::CheckGrpcThreads());
   mark_.Set();
   polling_.Begin(start);
+  return absl::OkStatus();
 }
 
 absl::Status Engine::CheckUsable() const {
@@ -113,6 +144,11 @@ absl::Status Engine::CheckUsable() const {
     return absl::FailedPreconditionError(
         "the program has closed descriptors that it did not open (closefrom?), and among them "
         "those of the driver, so it is not mirrored any more");
+  }
+  if (is_stuck_) {
+    return absl::FailedPreconditionError(
+        "gRPC hangs in this program, as where it finds no threads or no memory, so it is not "
+        "mirrored any more");
   }
   if (usable_) return absl::OkStatus();
   return absl::FailedPreconditionError(
@@ -267,7 +303,7 @@ void Engine::Loop() {
   absl::Time next_timer = SteadyNow() + kTimerPeriod;
   while (HandleNext(next_timer)) {
     if (!mark_.is_there()) return AbandonGrpc();
-    if (phase() == Phase::kStopping) return EndStreams();
+    if (phase() == Phase::kStopping || is_stuck_) return EndStreams();
     if (RunReady()) next_timer = std::min(next_timer, SteadyNow() + kTimerPeriod);
     if (SteadyNow() < next_timer) continue;
     RunTimers();
@@ -336,14 +372,27 @@ bool Engine::Stop(Phase after) {
     if (!std::exchange(alarm_set_, true)) alarm = alarm_.get();
   }
   if (alarm != nullptr) Ring(*alarm);
-  thread_->join();
+  if (AwaitEnd()) {
+    thread_->join();
+    if (HasLostDescriptors()) (void)queue_.release();  // Its destructor would call gRPC.
+    queue_.reset();
+  } else {
+    thread_->detach();
+  }
   thread_.reset();
-  if (HasLostDescriptors()) (void)queue_.release();  // Its destructor would call gRPC.
-  queue_.reset();
   absl::MutexLock lock(&mutex_);
   phase_ = after;
   alarm_set_ = false;
   return true;
+}
+
+// gRPC hangs at its end where it could not start a thread meanwhile. Then it is left to itself,
+// with all that the thread uses.
+bool Engine::AwaitEnd() {
+  const absl::Time deadline = SteadyNow() + kEndWait;
+  while (!has_ended_ && SteadyNow() < deadline) absl::SleepFor(kEndLook);
+  if (!has_ended_) is_stuck_ = true;
+  return has_ended_;
 }
 
 // To wake the thread would be a call of gRPC. It looks by itself.
@@ -398,15 +447,16 @@ void Engine::Drain(absl::Duration timeout) {
 void Engine::PrepareFork(bool also_used) {
   control_mutex_.Lock();
   // Another thread may wake a session now: it waits for the fork.
-  if ((Stop(Phase::kForking) || also_used) && !HasLostDescriptors()) {
+  const bool was_used = Stop(Phase::kForking) || also_used;
+  if (was_used && !HasLostDescriptors() && !is_stuck_) {
     const absl::Time deadline = SteadyNow() + kForkWait;
     // Another user of the same gRPC keeps it alive; then there is nothing to wait for.
     while (grpc_is_initialized() != 0 && SteadyNow() < deadline)
       absl::SleepFor(absl::Milliseconds(1));
   }
   mutex_.Lock();
-  // Lost numbers may be those of the program's own epoll set.
-  polling_.Read(grpc_is_initialized() != 0 || HasLostDescriptors());
+  // Lost numbers may be those of the program's own epoll set. One that hangs may hold its lock.
+  polling_.Read(is_stuck_ || grpc_is_initialized() != 0 || HasLostDescriptors());
 }
 
 void Engine::ParentAfterFork() {

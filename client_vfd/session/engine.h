@@ -78,8 +78,8 @@ class Engine final : public SessionHost {
                                                   absl::Duration time_max) override;
 
   // For other parts of this module that use gRPC: calls `start`, which may begin gRPC in this
-  // process.
-  void StartGrpc(absl::FunctionRef<void()> start);
+  // process. Errors: as rpc::CheckGrpcThreads(); then `start` was not called.
+  absl::Status StartGrpc(absl::FunctionRef<void()> start);
 
   // Waits at most `timeout` for closed sessions, then stops the thread if none is open.
   void Drain(absl::Duration timeout);
@@ -116,9 +116,12 @@ class Engine final : public SessionHost {
 
   Engine();
 
-  void StartLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // False: there are no threads for it. The sessions fall behind; a later Wake() tries again.
+  bool StartLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Stops the thread; `after`: kStopped or kForking. False: it was not running.
   bool Stop(Phase after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(control_mutex_);
+  // Waits for the end of the thread, a few seconds at most. False: it is stuck.
+  bool AwaitEnd();
   Phase phase() ABSL_LOCKS_EXCLUDED(mutex_);
   void Ring(grpc::Alarm& alarm);
 
@@ -163,7 +166,10 @@ class Engine final : public SessionHost {
   FramePool* pool_;
   std::atomic<bool> usable_{true};
   ForkPolling polling_ ABSL_GUARDED_BY(mutex_);
-  DescriptorMark mark_;  // set with mutex_
+  DescriptorMark mark_;                                                   // set with mutex_
+  absl::Time next_start_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // after one that failed
+  std::atomic<bool> has_ended_{false};                                    // the thread
+  std::atomic<bool> is_stuck_{false};  // in gRPC, for the life of the process
 };
 
 }  // namespace h5mirror::vfd

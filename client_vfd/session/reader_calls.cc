@@ -239,7 +239,9 @@ absl::Status ReaderCalls::Begin(Route* route, absl::Duration* timeout, Turn turn
     *timeout = std::min(*timeout, kSuspectTimeout);
   }
   if (peer.channel == nullptr) {
-    Engine::Get().StartGrpc([&] { peer.channel = rpc::MakeReadingChannel(route->options); });
+    const absl::Status started =
+        Engine::Get().StartGrpc([&] { peer.channel = rpc::MakeReadingChannel(route->options); });
+    H5M_RETURN_IF_ERROR(started);
   }
   ++calls_;
   route->channel = peer.channel;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "base/file_access.h"
+#include "base/status_macros.h"
 #include "base/utf8.h"
 #include "client_vfd/api/session_api.h"
 #include "client_vfd/session/c_face.h"
@@ -22,6 +23,7 @@
 #include "client_vfd/session/reader_module.h"
 #include "client_vfd/session/session.h"
 #include "client_vfd/session/snapshot_pins.h"
+#include "rpc/grpc_threads.h"
 #include "rpc/read_ahead.h"
 
 namespace h5mirror::vfd {
@@ -72,8 +74,8 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
     return absl::FailedPreconditionError(absl::StrCat(
         usable.message(), "; mirror it from a program of its own, or: h5mirror resync FILE"));
   }
-  absl::StatusOr<rpc::ClientOptions> server = ServerOf(attach.server, attach.ca, attach.token);
-  if (!server.ok()) return server.status();
+  H5M_RETURN_IF_ERROR(rpc::CheckGrpcThreads());
+  H5M_ASSIGN_OR_RETURN(rpc::ClientOptions server, ServerOf(attach.server, attach.ca, attach.token));
   absl::StatusOr<std::unique_ptr<FileReader>> file =
       FileReader::Open(attach.fd, Engine::Get().mark());
   if (!file.ok()) return file.status();
@@ -81,7 +83,7 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   config.real_path = attach.real_path;
   config.record_tag = attach.record_tag;
   config.name = attach.name;
-  config.facts = {attach.intent == H5M_CREATED, ToStat(attach.stat_at_open), server->server,
+  config.facts = {attach.intent == H5M_CREATED, ToStat(attach.stat_at_open), server.server,
                   attach.name};
   config.remote = RemoteOf(attach);
   config.mode_bits = ModeWithoutMask(attach.fd, attach.mode_bits);
@@ -89,8 +91,8 @@ absl::StatusOr<std::shared_ptr<Session>> Start(const H5mAttach& attach) {
   config.takes_parts = attach.takes_parts != 0;
   config.adopts_outside_change = attach.adopts_outside_change != 0;
   config.checksum = attach.checksum == H5M_CHECKSUM_ON ||
-                    (attach.checksum == H5M_CHECKSUM_AUTO && !server->loopback);
-  config.server = *std::move(server);
+                    (attach.checksum == H5M_CHECKSUM_AUTO && !server.loopback);
+  config.server = std::move(server);
   config.comment = attach.comment;
   config.program = attach.program;
   config.ack_commit = attach.ack_commit;

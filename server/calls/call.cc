@@ -40,6 +40,13 @@ std::optional<uid_t> GrpcCallSource::uid() const { return UserOf(context_); }
 
 std::string GrpcCallSource::connection_key() const { return ConnectionKey(context_); }
 
+void GrpcCallSource::Cancel(const absl::Status& why) const {
+  const grpc::Status status = rpc::ToGrpc(why);
+  grpc_call* const call = const_cast<grpc::ServerContextBase&>(context_).c_call();
+  grpc_call_cancel_with_status(call, static_cast<grpc_status_code>(status.error_code()),
+                               status.error_message().c_str(), nullptr);
+}
+
 void GrpcCallSource::Brake(const Authenticator& authenticator,
                            std::shared_ptr<CallBrake> brake) const {
   if (authenticator.gate() != nullptr) authenticator.gate()->Brake(context_, std::move(brake));

@@ -30,8 +30,8 @@ class CallSource {
   // The caller is over its limits: `brake` is to be asked about its next calls.
   virtual void Brake(const Authenticator& authenticator,
                      std::shared_ptr<CallBrake> brake) const = 0;
-  // Ends the call, whether its client reads or not. Must not wait.
-  virtual void Cancel() const = 0;
+  // Ends the call with `why`, whether its client reads or not. Must not wait.
+  virtual void Cancel(const absl::Status& why) const = 0;
   // The HTTP status code of an answer that refuses the call; 0: the call did not come by HTTP.
   virtual int HttpStatusOf(const absl::Status& refusal) const = 0;
 };
@@ -46,7 +46,9 @@ class GrpcCallSource final : public CallSource {
   std::optional<uid_t> uid() const override;
   std::string connection_key() const override;
   void Brake(const Authenticator& authenticator, std::shared_ptr<CallBrake> brake) const override;
-  void Cancel() const override { context_.TryCancel(); }
+  // In place of TryCancel(), by which the client would hear of kCancelled: for an old one that is
+  // the end of its work, and not one of the server's.
+  void Cancel(const absl::Status& why) const override;
   int HttpStatusOf(const absl::Status&) const override { return 0; }
 
  private:

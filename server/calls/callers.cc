@@ -52,9 +52,13 @@ const char* NameOf(CallUse use) {
   return "?";
 }
 
-// Tokens and users of Unix sockets may have the same names.
+// Tokens and users of Unix sockets may have the same names. A user without a name is known by its
+// uid there: else it had a share for each connection.
 std::string KeyOf(const Principal& principal, const CallSource& source) {
-  if (principal.name.empty()) return source.connection_key();
+  if (principal.name.empty()) {
+    return source.uid().has_value() ? StrCat("unix:", AddressOf(source, principal))
+                                    : source.connection_key();
+  }
   return principal.issuer == Principal::Issuer::kToken
              ? principal.name
              : StrCat(IssuerName(principal.issuer), ":", principal.name);
@@ -358,7 +362,7 @@ absl::StatusOr<Callers::Ticket> Callers::AdmitKnown(std::shared_ptr<const CallSo
   }
   for (const Need& need : needs) H5M_RETURN_IF_ERROR(authenticator_.Check(principal, need));
   std::string key = KeyOf(principal, *source);
-  if (!LimitOf(use).Take(key, cost)) return TooMany(use, principal, key);
+  if (!LimitOf(use).Take(key, cost)) return TooMany(use, principal, *source, key);
   auto entry = std::make_shared<Entry>();
   entry->principal = principal;
   entry->key = std::move(key);
@@ -406,10 +410,12 @@ void Callers::Remove(const std::shared_ptr<Entry>& entry) {
   entries_.erase(entry);
 }
 
-absl::Status Callers::TooMany(CallUse use, const Principal& principal, const std::string& key) {
+absl::Status Callers::TooMany(CallUse use, const Principal& principal, const CallSource& source,
+                              const std::string& key) {
   const FairLimit& limit = LimitOf(use);
-  const std::string whose =
-      principal.name.empty() ? std::string("this connection") : CallerName(principal);
+  const std::string whose = !principal.name.empty()    ? CallerName(principal)
+                            : source.uid().has_value() ? AddressOf(source, principal)
+                                                       : std::string("this connection");
   const uint64_t of_all = use == CallUse::kRead ? limit.capacity() / kReadBytes : limit.capacity();
   uint64_t refused = 0;
   {
@@ -445,31 +451,67 @@ void Callers::LookAgainAt(const std::string& file) {
   EndThoseRevoked(running, StrCat("the owner of ", Quoted(file), " has changed"));
 }
 
+bool Callers::Doom(const std::shared_ptr<Entry>& entry) {
+  absl::MutexLock lock(&mutex_);
+  if (entry->revoked_at.has_value()) return false;
+  entry->revoked_at = clock_.Monotonic();
+  ending_.push_back(entry);
+  return true;
+}
+
+void Callers::EndThose(absl::Span<const std::pair<std::shared_ptr<Entry>, absl::Status>> doomed) {
+  for (const auto& [entry, status] : doomed) {
+    std::function<void(const absl::Status&)> end;
+    {
+      absl::MutexLock lock(&entry->mutex);
+      entry->status = status;
+      entry->is_revoked = true;
+      end.swap(entry->end);
+    }
+    if (end) end(status);
+  }
+}
+
+void Callers::EndInHand(const absl::Status& why) {
+  std::vector<std::pair<std::shared_ptr<Entry>, absl::Status>> doomed;
+  for (std::shared_ptr<Entry>& entry : Running()) {
+    if (entry->is_of_http || entry->use == CallUse::kSession || !Doom(entry)) continue;
+    doomed.emplace_back(std::move(entry), why);
+  }
+  if (!doomed.empty()) {
+    spdlog::warn("{} calls go on at the end of stop_timeout, and are ended", doomed.size());
+  }
+  EndThose(doomed);
+}
+
+void Callers::CancelInHand(const absl::Status& why) {
+  for (const std::shared_ptr<Entry>& entry : Running()) {
+    if (entry->is_of_http) continue;
+    absl::MutexLock lock(&entry->mutex);
+    if (entry->source == nullptr) continue;
+    entry->source->Cancel(entry->status.ok() ? why : entry->status);
+  }
+}
+
 // Without the lock: where tables name owners, a look may wait for the disk.
 void Callers::EndThoseRevoked(absl::Span<const std::shared_ptr<Entry>> entries,
                               std::string_view why) {
-  struct Doomed {
-    std::shared_ptr<Entry> entry;
-    absl::Status status;
-  };
-  std::vector<Doomed> doomed;
+  std::vector<std::pair<std::shared_ptr<Entry>, absl::Status>> doomed;
   std::map<std::string, std::pair<int, absl::Status>> counts;  // by caller
   for (const std::shared_ptr<Entry>& entry : entries) {
     absl::Status status = authenticator_.StillMay(entry->principal, entry->Needed());
     if (status.ok()) continue;
-    absl::MutexLock lock(&mutex_);
     if (absl::IsUnavailable(status)) {
       // A disk or a name service that fails takes nothing from anybody, for now.
+      absl::MutexLock lock(&mutex_);
       look_again_at_ = std::min(look_again_at_, clock_.Monotonic() + kLookAgainAfter);
       continue;
     }
-    if (entry->revoked_at.has_value()) continue;  // Another thread was first.
-    entry->revoked_at = clock_.Monotonic();
-    ending_.push_back(entry);
+    if (!Doom(entry)) continue;
     auto& [count, last] = counts[CallerName(entry->principal)];
     ++count;
     last = status;
-    doomed.push_back({entry, std::move(status)});
+    doomed.emplace_back(entry, std::move(status));
   }
   for (const auto& [name, counted] : counts) {
     spdlog::warn("{}: {}: {} sessions and calls end: {}", why, name, counted.first,
@@ -477,17 +519,8 @@ void Callers::EndThoseRevoked(absl::Span<const std::shared_ptr<Entry>> entries,
   }
   // Sessions last: else a commit that waits for one of them to make a cut is made when it goes.
   std::stable_partition(doomed.begin(), doomed.end(),
-                        [](const Doomed& each) { return each.entry->use != CallUse::kSession; });
-  for (const Doomed& each : doomed) {
-    std::function<void(const absl::Status&)> end;
-    {
-      absl::MutexLock lock(&each.entry->mutex);
-      each.entry->status = each.status;
-      each.entry->is_revoked = true;
-      end.swap(each.entry->end);
-    }
-    if (end) end(each.status);
-  }
+                        [](const auto& each) { return each.first->use != CallUse::kSession; });
+  EndThose(doomed);
 }
 
 void Callers::OnTimer() {
@@ -513,7 +546,9 @@ void Callers::OnTimer() {
   }
   for (const std::shared_ptr<Entry>& entry : late) {
     absl::MutexLock lock(&entry->mutex);
-    if (entry->source != nullptr) entry->source->Cancel();
+    if (entry->source == nullptr) continue;
+    entry->source->Cancel(entry->status.ok() ? absl::CancelledError("the call ends")
+                                             : entry->status);
   }
 }
 

@@ -97,7 +97,7 @@ class Callers {
     // Done() counts as a call whose client has gone. `http_status`: of the answer; 0: not by HTTP.
     void Done(const absl::Status& status, const CallBytes& bytes = {}, int http_status = 0) const;
     // The key of the share that the call counts against: the caller's name; of a caller without
-    // one, the connection.
+    // one, the user at the other end of its Unix socket, else the connection.
     const std::string& key() const;
     // Counts bytes that came from a writer. Returns their place in the queue of bytes beyond the
     // caller's bandwidth; 0: the caller has no such limit.
@@ -141,6 +141,12 @@ class Callers {
   void LookAgainAt(const std::string& file);
   // The calls of gRPC that have a ticket.
   size_t InHand();
+  // The server stops, and waits no longer for these: ends them with `why`. Not sessions, which know
+  // of the stop. OnTimer() cancels those that do not end by it.
+  void EndInHand(const absl::Status& why);
+  // Cancels all of them at once, sessions too. A client hears of `why`, unless its call was ended
+  // for another reason before.
+  void CancelInHand(const absl::Status& why);
   // The [[limits]] tables from now on. Running calls are counted, and go on.
   void SetLimits(std::vector<LimitRule> rules);
   // To be called several times a second. Ends calls whose token has expired. Cancels calls that
@@ -163,8 +169,13 @@ class Callers {
   // Ends those of `entries` whose callers no longer have the right.
   void EndThoseRevoked(absl::Span<const std::shared_ptr<Entry>> entries, std::string_view why);
   std::vector<std::shared_ptr<Entry>> Running();
+  // Has OnTimer() cancel the call some time later. False: another thread was first.
+  bool Doom(const std::shared_ptr<Entry>& entry);
+  // Ends calls that are doomed.
+  static void EndThose(absl::Span<const std::pair<std::shared_ptr<Entry>, absl::Status>> doomed);
   FairLimit& LimitOf(CallUse use);
-  absl::Status TooMany(CallUse use, const Principal& principal, const std::string& key);
+  absl::Status TooMany(CallUse use, const Principal& principal, const CallSource& source,
+                       const std::string& key);
   void Remove(const std::shared_ptr<Entry>& entry);
 
   const Authenticator& authenticator_;

@@ -325,7 +325,7 @@ TEST_F(SlowCallersTest, WhatARemovedTokenHasUnderWayEnds) {
   // Nobody took its messages: it is cut off.
   absl::SleepFor(absl::Seconds(1));
   while (unread->reader->Read(&part)) continue;
-  EXPECT_FALSE(unread->reader->Finish().ok());
+  EXPECT_EQ(unread->reader->Finish().error_code(), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_THAT(log->last_formatted(),
               ::testing::Contains(HasSubstr("token \"gone\": 5 sessions and calls end")));
   Write(*of_other, 0, "goes on");
@@ -358,6 +358,40 @@ TEST_F(SlowCallersTest, ALostRightEndsWhatNeedsIt) {
   follower->Cancel();
   while (follower->Read(followed)) continue;
   EXPECT_FALSE(follower->Finish().ok());
+}
+
+// Else a user that opens many connections would leave another user of the socket nothing.
+TEST_F(SlowCallersTest, AUserOfAUnixSocketHasOneShareForAllItsConnections) {
+  config_.listen = *ParseListenList("unix:" + (directory_.path() / "sock").string());
+  config_.max_sessions = 8;
+  Start();
+  std::vector<std::unique_ptr<rpc::MirrorStream>> share;
+  for (const char* name : {"a.h5", "b.h5", "c.h5", "d.h5"}) {
+    share.push_back(Open(name, v1::INTENT_CREATE));
+  }
+  const auto second = rpc::Client::Connect(options_, absl::Seconds(20));
+  ASSERT_TRUE(second.ok()) << second.status();
+  const auto refused = (*second)->OpenMirrorStream();
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  const absl::Status why = (*refused)->Receive().status();
+  EXPECT_TRUE(absl::IsResourceExhausted(why)) << why;
+  EXPECT_THAT(std::string(why.message()),
+              HasSubstr("uid " + std::to_string(getuid()) + " has its share of the server's 8"));
+}
+
+// A reader of an older release asks again after kUnavailable only.
+TEST_F(SlowCallersTest, AStopEndsACallThatDoesNotEndAsOneToBeMadeAgain) {
+  Start();
+  Dial();
+  MirrorMegabytes("big.h5");
+  const auto unread = BeginUnread("big.h5");
+  v1::ReadVersionResponse part;
+  ASSERT_TRUE(unread->reader->Read(&part));
+  EXPECT_TRUE(server_->Stop(absl::Seconds(3)).ok());
+  while (unread->reader->Read(&part)) continue;
+  const grpc::Status ended = unread->reader->Finish();
+  EXPECT_EQ(ended.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_THAT(ended.error_message(), HasSubstr("the server is stopping, and has ended this call"));
 }
 
 TEST_F(SlowCallersTest, TokensThatCannotBeReadEndNothing) {

@@ -60,7 +60,7 @@ class HttpCallSource final : public CallSource {
   std::string connection_key() const override { return identity_.connection_key; }
   // The answer ends the connection.
   void Brake(const Authenticator&, std::shared_ptr<CallBrake>) const override {}
-  void Cancel() const override { cancel_(); }
+  void Cancel(const absl::Status&) const override { cancel_(); }
   int HttpStatusOf(const absl::Status& refusal) const override;
 
  private:

@@ -120,17 +120,13 @@ struct HttpDoor::Callbacks {
   }
 
   // Arguments take the memory of a connection, and the library does not answer when it has none
-  // left. So a connection with too many is cut. Without TLS it gets an answer before that: the
-  // library has sent the answers to earlier requests by now.
-  static void* OnUri(void* door, const char* uri, MHD_Connection* connection) {
+  // left. So a connection with too many is cut. It gets an answer before that: the library has sent
+  // the answers to earlier requests by now.
+  static void* OnUri(void*, const char* uri, MHD_Connection* connection) {
     const std::string_view text = uri;
     if (std::count(text.begin(), text.end(), '&') < kArgumentsMax) return nullptr;
-    const int descriptor = DescriptorOf(connection);
-    if (static_cast<HttpDoor*>(door)->certificate_ == nullptr) {
-      const std::string answer = TooManyArguments();
-      send(descriptor, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    }
-    shutdown(descriptor, SHUT_RDWR);
+    SendNow(connection, TooManyArguments());
+    shutdown(DescriptorOf(connection), SHUT_RDWR);
     return nullptr;
   }
 
@@ -199,7 +195,7 @@ absl::StatusOr<std::unique_ptr<HttpDoor::Daemon>> HttpDoor::StartDaemon() {
                          MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds,                      //
                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes,             //
                          MHD_OPTION_STRICT_FOR_CLIENT, 1,                                  //
-                         MHD_OPTION_URI_LOG_CALLBACK, &Callbacks::OnUri, daemon->door,     //
+                         MHD_OPTION_URI_LOG_CALLBACK, &Callbacks::OnUri, nullptr,          //
                          MHD_OPTION_UNESCAPE_CALLBACK, &Callbacks::OnUnescape, nullptr,    //
                          MHD_OPTION_NOTIFY_COMPLETED, &Callbacks::OnCompleted, daemon.get(),
                          MHD_OPTION_NOTIFY_CONNECTION, &Callbacks::OnConnection, nullptr,  //

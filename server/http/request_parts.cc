@@ -2,6 +2,7 @@
 
 #include <gnutls/gnutls.h>
 #include <microhttpd.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <iterator>
@@ -22,6 +23,12 @@ constexpr std::string_view kSingleHeaders[] = {
 
 // GnuTLS ends a chain long before.
 constexpr unsigned kCertificatesMax = 11;
+
+// Null: the connection has no TLS.
+gnutls_session_t TlsOf(MHD_Connection* connection) {
+  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+  return info == nullptr ? nullptr : static_cast<gnutls_session_t>(info->tls_session);
+}
 
 // A list may come in several lines (RFC 9110, 5.3).
 std::optional<std::string> ListOf(MHD_Connection* connection, const char* name) {
@@ -53,12 +60,20 @@ int DescriptorOf(MHD_Connection* connection) {
   return info == nullptr ? -1 : info->connect_fd;
 }
 
+void SendNow(MHD_Connection* connection, std::string_view text) {
+  if (const gnutls_session_t tls = TlsOf(connection); tls != nullptr) {
+    gnutls_record_send(tls, text.data(), text.size());
+    gnutls_bye(tls, GNUTLS_SHUT_WR);
+  } else {
+    send(DescriptorOf(connection), text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  }
+}
+
 std::vector<std::string> CertificatesOf(MHD_Connection* connection) {
-  const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-  if (info == nullptr || info->tls_session == nullptr) return {};
+  const gnutls_session_t tls = TlsOf(connection);
+  if (tls == nullptr) return {};
   unsigned count = 0;
-  const gnutls_datum_t* const list =
-      gnutls_certificate_get_peers(static_cast<gnutls_session_t>(info->tls_session), &count);
+  const gnutls_datum_t* const list = gnutls_certificate_get_peers(tls, &count);
   std::vector<std::string> certificates;
   for (unsigned i = 0; list != nullptr && i < std::min(count, kCertificatesMax); ++i) {
     certificates.emplace_back(reinterpret_cast<const char*>(list[i].data), list[i].size);

@@ -1,4 +1,5 @@
-// Reads the parts of a request from libmicrohttpd. Only for the library's thread of the connection.
+// Reads the parts of a request from libmicrohttpd, and answers in its place. Only for the library's
+// thread of the connection.
 #ifndef H5MIRROR_SERVER_HTTP_REQUEST_PARTS_H_
 #define H5MIRROR_SERVER_HTTP_REQUEST_PARTS_H_
 
@@ -16,6 +17,10 @@ namespace h5mirror::server {
 
 // -1: the library does not tell.
 int DescriptorOf(MHD_Connection* connection);
+
+// Sends `text` past the library, with TLS where the connection has it, or as much of it as goes
+// without waiting. The connection must be of no use afterwards.
+void SendNow(MHD_Connection* connection, std::string_view text);
 
 // The first one of that name.
 std::optional<std::string> HeaderOf(MHD_Connection* connection, const char* name);

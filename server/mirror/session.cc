@@ -174,10 +174,11 @@ bool Session::StopBelow(std::string_view prefix) {
 }
 
 void Session::OnRevoked(const absl::Status& status) {
-  // A login or token that has ended: the writer comes back with another one. Its last cut stays,
-  // and is no "writer lost".
-  const auto end =
-      absl::IsUnauthenticated(status) ? store::SessionEnd::kClean : store::SessionEnd::kLost;
+  // A login or token that has ended, or a server: the writer comes back. Its last cut stays, and is
+  // no "writer lost".
+  const auto end = absl::IsUnauthenticated(status) || absl::IsUnavailable(status)
+                       ? store::SessionEnd::kClean
+                       : store::SessionEnd::kLost;
   RequestEnd({end, status, /*wait_for_barriers=*/false});
 }
 

@@ -1,7 +1,9 @@
 """Programs that were started with closed standard streams, or whose output is not read: our messages never land in a
 file, and never end a program."""
 
+import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -111,6 +113,40 @@ def test_tools_print_into_no_file_that_they_open(site):
     site.local("r.h5").unlink()
     tool("h5mirror", "recover", "r.h5")
     assert site.local("r.h5").read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("words", [["h5mirror", "ls"], ["h5mirror", "--help"], ["h5mirror", "export", "r.h5@1", "-"],
+                                   ["h5mirrord", "--help"], ["h5mirror-agent", "--help"]], ids=" ".join)
+def test_output_that_a_full_disk_loses_is_an_error(site, words):
+    """The reason is that of the last write: nobody knows it where an earlier one has failed, as of a long help."""
+    if "export" in words:
+        site.py(WRITE)
+        site.settle("r.h5")
+    done = run(without(">/dev/full", [paths.BIN / words[0], *words[1:]]), site.logs,
+               env=site.env(H5MIRROR_SERVER=site.address), cwd=site.work)
+    reason = "" if "--help" in words else "No space left on device"
+    assert done.code == 1 and "standard output" in done.err and reason in done.err, done.describe()
+
+
+@pytest.mark.parametrize("kind, is_plain", [("dumb", True), ("xterm", False)])
+def test_a_terminal_without_codes_gets_plain_lines(site, kind, is_plain):
+    site.py(WRITE)
+    ours, its = os.openpty()
+    with open(ours, "rb", buffering=0) as terminal:
+        subprocess.run([paths.BIN / "h5mirror", "ls"], stdout=its, check=True, timeout=60,
+                       env=site.env(H5MIRROR_SERVER=site.address, TERM=kind))
+        os.close(its)
+        shown = b""
+        while b"r.h5" not in shown:
+            shown += terminal.read(4096)
+    assert b"r.h5" in shown and (b"\x1b" not in shown) == is_plain, shown
+
+
+def test_a_token_that_could_not_be_shown_is_told(site):
+    done = run(without(">/dev/full", [paths.BIN / "h5mirrord", "token", "add", "anna", "--tokens-file", site.work / "tokens"]),
+               site.logs)
+    assert done.code == 1 and "No space left on device. The token is lost" in done.err, done.describe()
+    assert "h5mirrord token rotate anna" in done.err and "only time that the token is shown" not in done.err
 
 
 def test_a_server_without_streams_logs_into_no_file_of_its_root(tmp_path):

@@ -5,6 +5,7 @@ import http.client
 import json
 import resource
 import socket
+import ssl
 import time
 
 import pytest
@@ -244,19 +245,34 @@ def test_doctor_finds_the_door_in_plain_text(site):
     assert failed and "http_listen" in line, line
 
 
-def test_doctor_sees_a_certificate_of_another_name(tmp_path):
+@pytest.fixture
+def tls(tmp_path):
+    """A server whose door has TLS; the files are those of `h5mirrord init`."""
     secrets = tmp_path / "secrets"
     run([paths.BIN / "h5mirrord", "init", "--dir", secrets, "--host", "127.0.0.1"], tmp_path).ok()
     site = Site(tmp_path, options={"tls_cert": secrets / "server.pem", "tls_key": secrets / "server.key",
                                    "tokens_file": secrets / "tokens", "http_listen": "0.0.0.0:0"})
+    site.ca = secrets / "ca.pem"
     try:
         site.server.start()
-        port = site.server.http_port
-        line, failed = door(site, f"https://127.0.0.1:{port}", "--ca", secrets / "ca.pem")
-        assert not failed and "TLS with a certificate of this name" in line, line
-        line, failed = door(site, f"https://127.0.0.2:{port}", "--ca", secrets / "ca.pem")
-        assert failed and "127.0.0.2" in line and "as its certificate has it" in line, line
-        line, failed = door(site, f"https://127.0.0.1:{port}")
-        assert failed and "--ca" in line, line
+        yield site
     finally:
         site.close()
+
+
+def test_doctor_sees_a_certificate_of_another_name(tls):
+    port = tls.server.http_port
+    line, failed = door(tls, f"https://127.0.0.1:{port}", "--ca", tls.ca)
+    assert not failed and "TLS with a certificate of this name" in line, line
+    line, failed = door(tls, f"https://127.0.0.2:{port}", "--ca", tls.ca)
+    assert failed and "127.0.0.2" in line and "as its certificate has it" in line, line
+    line, failed = door(tls, f"https://127.0.0.1:{port}")
+    assert failed and "--ca" in line, line
+
+
+def test_a_query_of_too_many_arguments_is_refused_with_tls_too(tls):
+    connection = http.client.HTTPSConnection("127.0.0.1", tls.server.http_port, timeout=30,
+                                             context=ssl.create_default_context(cafile=tls.ca))
+    connection.request("GET", "/v1/files?" + "&".join(["a=b"] * 500))
+    answer = connection.getresponse()
+    assert answer.status == 400 and b"a query has at most 100 arguments" in answer.read()

@@ -1,14 +1,20 @@
 """Limits per caller: calls over a limit are refused or wait; other callers' work and the user's program go on."""
 
 import json
+import os
+import pwd
 import re
+import shutil
 import signal
+import tempfile
 import time
 
 import pytest
 
 from harness import paths
 from harness.process import run, wait_until
+from harness.site import Site
+from harness.users import ANNA, BOB, needs_root
 from harness.wire import Wire
 
 KIB = 1024
@@ -218,3 +224,29 @@ def test_each_caller_sees_its_own_use_and_the_operator_all(site):
     assert [each["name"] for each in everyone] == ["anna", "boss"]
     assert everyone[1]["table"] == ""
     assert re.search(r"token anna +- +calls +\d+/s +50/s", asked("boss", "usage", "--all").ok().out)
+
+
+@needs_root
+def test_a_user_of_a_unix_socket_leaves_others_a_share(tmp_path):
+    """No tokens and no tables: users are told apart by their uids, however many connections each makes."""
+    with tempfile.TemporaryDirectory(prefix="h5m-share-") as directory:
+        os.chmod(directory, 0o755)
+        client = shutil.copy(paths.TEST_BIN / "e2e_wire_client", directory)
+        site = Site(tmp_path, listen=f"unix:{directory}/sock", options={"max_sessions": 8, "socket_mode": "0666"})
+        writers = []
+
+        def ask(user: str, name: str) -> dict:
+            writers.append(Wire(site, program=("setpriv", f"--reuid={user}", "--clear-groups", client)))
+            writers[-1].open(name)
+            return writers[-1].read()
+
+        try:
+            site.server.start()
+            answers = [ask(ANNA, f"a{n}.h5") for n in range(8)]
+            assert ["opened" in answer for answer in answers] == [True] * 4 + [False] * 4, answers
+            assert f"uid {pwd.getpwnam(ANNA).pw_uid} has its share of the server's 8 sessions" in str(answers[-1]), answers
+            assert "opened" in ask(BOB, "b.h5")
+        finally:
+            for each in writers:
+                each.die()
+            site.close()

@@ -122,6 +122,31 @@ def test_version_that_is_no_number(shared_site):
     assert result.code == 2 and "'x'" in result.err and "latest" in result.err, result.describe()
 
 
+def test_path_that_the_system_cannot_name_is_told(site):
+    """A program gets there by chdir. No record can lie beside the file."""
+    done = site.py("""
+        for _ in range(25):
+            os.mkdir("d" * 200)
+            os.chdir("d" * 200)
+        for mode in "wa":
+            with h5py.File("x.h5", mode) as f:
+                f[mode] = 1
+    """)
+    assert done.err.count("x.h5 is NOT mirrored: its path or its descriptor cannot be looked at") == 2, done.describe()
+    assert "whether a change of it was broken off" not in done.err
+
+
+def test_name_that_leaves_no_room_for_what_lies_beside_it_is_told(site):
+    name = "n" * 252 + ".h5"
+    done = site.py(f"""
+        for mode in "wa":
+            with h5py.File("{name}", mode) as f:
+                f[mode] = 1
+    """)
+    assert "a component exceeds 247 bytes: choose a shorter name" in done.err, done.describe()
+    assert "whether a change of it was broken off" not in done.err
+
+
 def test_root_already_served(shared_site):
     second = Server(shared_site.root, shared_site.logs)
     second.directory = shared_site.directory / "second"

@@ -260,6 +260,7 @@ def test_read_only_root_is_refused_at_start(tmp_path):
     with mounts.read_only(root):
         result = Server(root, tmp_path).launch().wait(20)
     assert result.code != 0 and str(root) in result.said, result.describe()
+    assert "Read-only file system; mount it for writing, or set another root" in result.said, result.describe()
 
 
 def test_read_only_directory_is_an_error_of_its_session(site):

@@ -28,7 +28,9 @@ using ErrorText = std::array<char, 4096>;  // that a module fills in
 enum class Beside { kNothing, kThere, kUnknown };
 Beside LookBeside(const std::string& real_path, const char* name) {
   if (access((real_path + ".h5m/" + name).c_str(), F_OK) == 0) return Beside::kThere;
-  return errno == ENOENT || errno == ENOTDIR ? Beside::kNothing : Beside::kUnknown;
+  // Nor can anything have a name there that is too long.
+  const bool has_none = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG;
+  return has_none ? Beside::kNothing : Beside::kUnknown;
 }
 
 constexpr char kForked[] =

@@ -116,8 +116,17 @@ void ExpectFirstRead(const OpenCall& call, int fd, WritableMode& file) {
   file.ExpectFirstRead({call.request.name, call.config->log, fd});
 }
 
+// A file may be left out by root=, include= or exclude=, and its user knows. Nobody expects that
+// its path cannot be looked at, as one of more than 4,095 bytes.
+void TellUnknown(const OpenCall& call, const LocalLook& look, const std::string& why) {
+  const bool mirrors = call.config->mode == Mode::kMirror && !call.config->IsEmbedded();
+  if (!mirrors || look.facts.real_path) return;
+  Say(call.config->log, Audience::kUserToo, look.facts.path + " is NOT mirrored: " + why);
+}
+
 void AddLeftOut(const OpenCall& call, const LocalLook& look, const Layers& layers,
                 WritableMode& file) {
+  TellUnknown(call, look, *layers.why_left_out);
   const auto changes = layers.buffers_metadata ? LeftOutBytes::Changes::kWrites
                                                : LeftOutBytes::Changes::kWritesAndTruncates;
   auto left_out = std::make_unique<LeftOutBytes>(
