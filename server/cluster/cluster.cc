@@ -1,6 +1,5 @@
 #include "server/cluster/cluster.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/hex.h"
@@ -17,10 +16,6 @@
 namespace h5mirror::server {
 namespace {
 
-// The times of all servers: those of one must fit those of the others.
-constexpr char kTimesName[] = "p/times";
-constexpr int kTriesMax = 20;
-
 // Several servers on one machine and its own filesystem. The store's lock (flock) is the fence: a
 // process that stands still keeps it, and a process that has ended writes nothing more. So a cell
 // of a stopped server stays closed until that ends.
@@ -29,47 +24,18 @@ class LockFencer final : public cluster::Fencer {
   absl::Status Fence(const cluster::FenceTarget&) override { return absl::OkStatus(); }
 };
 
-std::string TimesOf(const ClusterSettings& settings) {
-  return StrCat(R"({"beat_ms":)", absl::ToInt64Milliseconds(settings.beat), R"(,"lease_ms":)",
-                absl::ToInt64Milliseconds(settings.lease), "}");
-}
-
-// OK: the registry has these times. kAborted: it has changed meanwhile.
-absl::Status SetTimes(cluster::Registry& registry, const ClusterSettings& settings) {
-  H5M_ASSIGN_OR_RETURN(cluster::RegistryView texts, registry.ReadAll());
-  const std::string wanted = TimesOf(settings);
-  const auto found = cluster::TextOf(texts, kTimesName);
-  if (found == wanted) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(const cluster::ClusterView view, cluster::DecodeView(std::move(texts)));
-  std::vector<cluster::Expectation> expected = {{kTimesName, found}};
-  for (const auto& [id, record] : view.servers) {
-    if (id != settings.node && !cluster::IsOver(record.state)) {
-      return absl::InvalidArgumentError(StrCat(
-          settings.source, ": [cluster]: beat and lease are ", wanted, " here, and the server ", id,
-          " has ", found.value_or("others"), ": all servers must have the same"));
-    }
-    expected.push_back(
-        {cluster::ServerName(id), cluster::TextOf(view.texts, cluster::ServerName(id))});
-  }
-  return registry.CompareAndSet(expected, {{kTimesName, wanted}});
-}
-
-absl::Status CheckCells(cluster::Registry& registry, const ClusterSettings& settings) {
-  H5M_ASSIGN_OR_RETURN(cluster::RegistryView texts, registry.ReadAll());
-  H5M_ASSIGN_OR_RETURN(const cluster::ClusterView view, cluster::DecodeView(std::move(texts)));
-  for (const auto& [cell, record] : view.cells) {
-    const auto& cells = settings.cells;
-    if (std::find(cells.begin(), cells.end(), cell) != cells.end()) continue;
-    return absl::InvalidArgumentError(StrCat(settings.source, ": [cluster]: the registry has the ",
-                                             "cell \"", cell, "\", and `cells` does not: all ",
-                                             "servers must name all cells"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RegistryHolder>> RegistryHolder::Open(const Config& config) {
+  const ClusterSettings& settings = *config.cluster;
+  auto opened = OpenUnnamed(config);
+  if (opened.ok()) return opened;
+  return absl::Status(opened.status().code(),
+                      StrCat(settings.source, ": [cluster]: registry = \"", settings.Registry(),
+                             "\": ", ToStd(opened.status().message())));
+}
+
+absl::StatusOr<std::unique_ptr<RegistryHolder>> RegistryHolder::OpenUnnamed(const Config& config) {
   const ClusterSettings& settings = *config.cluster;
   auto holder = std::make_unique<RegistryHolder>();
   if (settings.kind == RegistryKind::kFile) {
@@ -94,21 +60,6 @@ std::unique_ptr<RegistryHolder> RegistryHolder::Of(std::unique_ptr<cluster::Regi
   holder->registry_ = std::move(registry);
   holder->fencer_ = std::move(fencer);
   return holder;
-}
-
-absl::Status PrepareRegistry(cluster::Registry& registry, const ClusterSettings& settings) {
-  absl::Status set;
-  for (int tries = 0; tries < kTriesMax; ++tries) {
-    set = SetTimes(registry, settings);
-    if (!absl::IsAborted(set)) break;
-  }
-  H5M_RETURN_IF_ERROR(set);
-  H5M_RETURN_IF_ERROR(CheckCells(registry, settings));
-  for (const std::string& cell : settings.cells) {
-    const absl::Status made = cluster::CreateCell(registry, cell);
-    if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
-  }
-  return absl::OkStatus();
 }
 
 Cluster::Cluster(const ClusterSettings& settings, Parts parts)

@@ -37,6 +37,7 @@ class RegistryHolder {
   // Errors: kInvalidArgument, kNotFound  no such directory, pool or configuration of Ceph.
   //         kFailedPrecondition          Ceph's module is not there.
   //         kUnavailable                 Ceph does not answer.
+  // The message names the setting.
   static absl::StatusOr<std::unique_ptr<RegistryHolder>> Open(const Config& config);
 
   static std::unique_ptr<RegistryHolder> Of(std::unique_ptr<cluster::Registry> registry,
@@ -50,14 +51,12 @@ class RegistryHolder {
   }
 
  private:
+  static absl::StatusOr<std::unique_ptr<RegistryHolder>> OpenUnnamed(const Config& config);
+
   std::unique_ptr<cluster::RadosCluster> rados_;  // null: the other two
   std::unique_ptr<cluster::Registry> registry_;
   std::unique_ptr<cluster::Fencer> fencer_;
 };
-
-// Adds missing cells of the configuration to the registry, and checks that all servers have the
-// same cells and times. Errors: kInvalidArgument names the difference; those of a registry.
-absl::Status PrepareRegistry(cluster::Registry& registry, const ClusterSettings& settings);
 
 // Thread-safe, but for Start() and the Drain() of its own.
 class Cluster final : public Ownership, public ClusterOperations {

@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_store.h"
 #include "rpc/elsewhere.h"
+#include "server/cluster/prepare_registry.h"
 #include "server/testing/test_directory.h"
 
 namespace h5mirror::server {
@@ -80,7 +81,8 @@ class ClusterTest : public ::testing::Test {
     auto holder = RegistryHolder::Open(config);
     EXPECT_TRUE(holder.ok()) << holder.status();
     parts.registry = *std::move(holder);
-    const absl::Status prepared = PrepareRegistry(parts.registry->registry(), *config.cluster);
+    const absl::Status prepared =
+        PrepareRegistry(parts.registry->registry(), *config.cluster, config.root);
     EXPECT_TRUE(prepared.ok()) << prepared;
     parts.open = std::move(open);
     parts.is_fenced = [this] { return is_fenced_.load(); };
@@ -272,7 +274,7 @@ TEST_F(ClusterTest, OneCallerWaitsForARegistryThatHangs) {
   Cluster::Parts parts;
   parts.registry = RegistryHolder::Of(std::make_unique<HangingRegistry>(gate),
                                       std::make_unique<cluster::FakeFencer>());
-  ASSERT_TRUE(PrepareRegistry(parts.registry->registry(), settings).ok());
+  ASSERT_TRUE(PrepareRegistry(parts.registry->registry(), settings, root()).ok());
   parts.open = [this](const std::string& cell) { return OpenStore(cell); };
   Cluster cluster(settings, std::move(parts));
   cluster.Start("a:7447");
@@ -308,7 +310,7 @@ TEST_F(ClusterTest, NamesInNoCellCostOneReadInABeat) {
   Cluster::Parts parts;
   parts.registry = RegistryHolder::Of(std::make_unique<CountingRegistry>(reads),
                                       std::make_unique<cluster::FakeFencer>());
-  ASSERT_TRUE(PrepareRegistry(parts.registry->registry(), settings).ok());
+  ASSERT_TRUE(PrepareRegistry(parts.registry->registry(), settings, root()).ok());
   parts.open = [this](const std::string& cell) { return OpenStore(cell); };
   Cluster cluster(settings, std::move(parts));
   // It knows nothing yet, and so it lists nothing as all there is.
@@ -330,17 +332,17 @@ TEST_F(ClusterTest, ServersOfOneClusterHaveTheSameTimesAndCells) {
   const auto registry = *cluster::FileRegistry::Open(Env::Posix(), directory_.path() / "registry");
   ClusterSettings other = SettingsOf("b");
   other.lease = absl::Seconds(3);
-  EXPECT_THAT(std::string(PrepareRegistry(*registry, other).message()),
+  EXPECT_THAT(std::string(PrepareRegistry(*registry, other, root()).message()),
               HasSubstr("all servers must have the same"));
   other = SettingsOf("b");
   other.cells = {"x"};
-  EXPECT_THAT(std::string(PrepareRegistry(*registry, other).message()),
+  EXPECT_THAT(std::string(PrepareRegistry(*registry, other, root()).message()),
               HasSubstr("all servers must name all cells"));
   EXPECT_TRUE(first->Drain(absl::Seconds(60)).ok());
   // None is there any more that has the former ones.
   other = SettingsOf("b");
   other.lease = absl::Seconds(3);
-  EXPECT_TRUE(PrepareRegistry(*registry, other).ok());
+  EXPECT_TRUE(PrepareRegistry(*registry, other, root()).ok());
 }
 
 }  // namespace
