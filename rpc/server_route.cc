@@ -254,7 +254,9 @@ std::optional<absl::Duration> ServerWalk::FollowTo(const std::string& address,
 
 absl::Status ServerWalk::NobodyAnswers() const {
   const auto one = [](std::string* out, const auto& tried) {
-    absl::StrAppend(out, tried.first, ": ", tried.second);
+    // Most messages begin with the server's name.
+    const std::string name = absl::StrCat(tried.first, ": ");
+    absl::StrAppend(out, tried.second.starts_with(name) ? std::string() : name, tried.second);
   };
   return absl::UnavailableError(StrCat("no server of the cluster ", cluster_.server,
                                        " answers for it: ", absl::StrJoin(tried_, "; ", one)));
