@@ -222,8 +222,8 @@ absl::StatusOr<int> RunDrain(Context& context, const Options& options) {
   }
   return End(context, options, done, StrCat(server, " is to hand its cells over"),
              options.exit ? StrCat(server, " has handed its cells over, and ended")
-                          : StrCat(server, " has handed its cells over. To let it take cells ",
-                                   "again:\n  h5mirror cluster drain --undo ", server));
+                          : StrCat(server, " has handed its cells over; undo: h5mirror cluster ",
+                                   "drain --undo ", server));
 }
 
 // By a person at a terminal.
