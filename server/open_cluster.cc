@@ -128,6 +128,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(
     return OpenInCeph(config, of_cell, archive.get(), cell, **cluster_of_opener, on_mount_fenced,
                       is_fenced);
   };
+  parts.root = config.root;
   parts.is_fenced = [is_fenced] { return is_fenced->load(); };
   parts.close_timeout = kCloseTimeout;
   parts.on_lost = std::move(on_lost);

@@ -12,6 +12,7 @@
 #include "cluster/file_registry.h"
 #include "cluster/load_rados.h"
 #include "cluster/records.h"
+#include "server/cluster/prepare_registry.h"
 
 namespace h5mirror::server {
 namespace {
@@ -84,11 +85,22 @@ absl::StatusOr<OpenedStore> Cluster::OpenCellStore(const std::string& cell) {
   H5M_ASSIGN_OR_RETURN(const cluster::ClusterView view, cluster::DecodeView(std::move(texts)));
   H5M_RETURN_IF_ERROR(cluster::CheckApart(view, cell));
   absl::StatusOr<OpenedStore> opened = parts_.open(cell);
+  if (opened.ok() && !parts_.root.empty()) return OfThisRoot(*std::move(opened));
   if (!absl::IsInternal(opened.status())) return opened;
   // kInternal would end this server, and each one that claims the cell after it, for one disk block
   // that cannot be read. Store and mount are gone, so nothing of the cell is left to be written.
   if (parts_.is_fenced != nullptr && parts_.is_fenced()) return opened;
   return absl::UnknownError(opened.status().message());
+}
+
+absl::StatusOr<OpenedStore> Cluster::OfThisRoot(OpenedStore opened) {
+  const absl::Status kept = KeepRoot(parts_.registry->registry(), settings_, parts_.root);
+  if (kept.ok()) return opened;
+  const bool is_closed = opened.store->Close(parts_.close_timeout).ok();
+  const auto on_unmounted = std::move(opened.on_unmounted);
+  opened = OpenedStore();
+  if (is_closed && on_unmounted != nullptr) on_unmounted();
+  return kept;
 }
 
 void Cluster::Start(const std::string& listen, const std::string& http) {

@@ -4,6 +4,7 @@
 #define H5MIRROR_SERVER_CLUSTER_CLUSTER_H_
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -64,6 +65,8 @@ class Cluster final : public Ownership, public ClusterOperations {
   struct Parts {
     std::unique_ptr<RegistryHolder> registry;
     StoreOpener open;
+    // As in the configuration: kept in the registry behind the first open. Empty: it is not.
+    std::filesystem::path root = {};
     // Whether a mount of this server has been fenced. Null: it has none.
     std::function<bool()> is_fenced;
     absl::Duration close_timeout;
@@ -117,6 +120,8 @@ class Cluster final : public Ownership, public ClusterOperations {
  private:
   void Tell(const cluster::NodeEvent& event) ABSL_LOCKS_EXCLUDED(listener_mutex_);
   absl::StatusOr<OpenedStore> OpenCellStore(const std::string& cell);
+  // Closes `opened` again where the cluster has another root.
+  absl::StatusOr<OpenedStore> OfThisRoot(OpenedStore opened);
   // True: this caller may have the registry read, and must report the end. No other caller waits
   // for it, or had it read within the last beat.
   bool MayAskAgain() ABSL_LOCKS_EXCLUDED(mutex_);

@@ -20,8 +20,9 @@ absl::Status Nobody(std::string_view name, std::string_view why) {
   return rpc::NobodyServesError(StrCat(name, ": no server serves its cell at the moment: ", why));
 }
 
-// An error of the store, with the client's name of a file in place of the cell's. What is no whole
-// word is another name.
+// An error of the store, which has no payload, with the client's name of a file in place of the
+// cell's. What is no whole word is another name. For errors that say that there is no such file:
+// that name is all they tell.
 absl::Status Named(const OpenCell& cell, std::string_view name, const absl::Status& status) {
   constexpr std::string_view kAround = " ,;:@\"";
   const std::string inner = cell.Inner(name);

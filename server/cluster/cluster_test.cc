@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "cluster/file_registry.h"
@@ -324,6 +325,35 @@ TEST_F(ClusterTest, NamesInNoCellCostOneReadInABeat) {
     EXPECT_TRUE(absl::IsInvalidArgument(cluster.store().OpenFile("v/a.h5").status()));
   }
   EXPECT_LT(reads, 10) << "some by the thread of the protocol";
+}
+
+TEST_F(ClusterTest, ACellOfAnotherRootIsClosedAgain) {
+  const ClusterSettings settings = SettingsOf("a");
+  Cluster::Parts parts;
+  parts.registry =
+      RegistryHolder::Of(*cluster::FileRegistry::Open(Env::Posix(), directory_.path() / "registry"),
+                         std::make_unique<cluster::FakeFencer>());
+  cluster::Registry& registry = parts.registry->registry();
+  // Its disk came after the check of the start.
+  ASSERT_TRUE(PrepareRegistry(registry, settings, root()).ok());
+  ASSERT_TRUE(KeepRoot(registry, settings, directory_.path() / "other").ok());
+  parts.root = root();
+  std::atomic<int> refusals = 0;
+  std::atomic<int> unmounted = 0;
+  parts.open = [&](const std::string& cell) {
+    auto opened = OpenStore(cell);
+    if (opened.ok()) opened->on_unmounted = [&unmounted] { ++unmounted; };
+    return opened;
+  };
+  parts.on_note = [&refusals](const std::string& line) {
+    if (absl::StrContains(line, "name the right one of both")) ++refusals;
+  };
+  Cluster cluster(settings, std::move(parts));
+  cluster.Start("a:7447");
+  // The second one finds the store's lock free.
+  while (refusals < 2) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_GE(unmounted, 2);
+  EXPECT_TRUE(absl::IsUnavailable(cluster.store().OpenFile("x.h5").status()));
 }
 
 TEST_F(ClusterTest, ServersOfOneClusterHaveTheSameTimesAndCells) {

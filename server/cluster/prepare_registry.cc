@@ -38,22 +38,35 @@ absl::StatusOr<std::string> DecodeRoot(const std::string& text) {
       StrCat("the registry has a text of another form in ", kRootName, ": ", text));
 }
 
-// OK: the registry has this root. kAborted: it has changed meanwhile.
-absl::Status SetRoot(cluster::Registry& registry, const ClusterSettings& settings,
-                     const std::string& root) {
-  H5M_ASSIGN_OR_RETURN(const cluster::RegistryView texts, registry.Read({std::string(kRootName)}));
-  const std::optional<std::string> found = cluster::TextOf(texts, kRootName);
-  if (!found.has_value()) {
-    const cluster::Expectation expected{kRootName, found};
-    const cluster::NewText changed{kRootName, EncodeRoot(root)};
-    return registry.CompareAndSet({&expected, 1}, {&changed, 1});
-  }
-  H5M_ASSIGN_OR_RETURN(const std::string of_cluster, DecodeRoot(*found));
+absl::Status CheckRoot(const ClusterSettings& settings, const std::string& found,
+                       const std::string& root) {
+  H5M_ASSIGN_OR_RETURN(const std::string of_cluster, DecodeRoot(found));
   if (IsOneRoot(of_cluster, root)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       StrCat(settings.source, ": [cluster]: registry = \"", settings.Registry(),
              "\" is that of the servers with root = \"", of_cluster, "\", and root = \"", root,
-             "\" here: name the right one of both. A root that was moved needs a new registry"));
+             "\" here: name the right one of both. Where the root was moved, stop all servers, and "
+             "name another registry"));
+}
+
+absl::StatusOr<std::optional<std::string>> FoundRoot(cluster::Registry& registry) {
+  H5M_ASSIGN_OR_RETURN(const cluster::RegistryView texts, registry.Read({std::string(kRootName)}));
+  return cluster::TextOf(texts, kRootName);
+}
+
+// kAborted: another server has set it meanwhile.
+absl::Status KeepRootOnce(cluster::Registry& registry, const ClusterSettings& settings,
+                          const std::string& root) {
+  H5M_ASSIGN_OR_RETURN(const std::optional<std::string> found, FoundRoot(registry));
+  if (found.has_value()) return CheckRoot(settings, *found, root);
+  const cluster::Expectation expected{kRootName, found};
+  const cluster::NewText changed{kRootName, EncodeRoot(root)};
+  return registry.CompareAndSet({&expected, 1}, {&changed, 1});
+}
+
+bool IsThere(const std::filesystem::path& root) {
+  std::error_code error;
+  return ceph::IsRootUrl(root.native()) || std::filesystem::exists(root, error);
 }
 
 std::string TimesOf(const ClusterSettings& settings) {
@@ -128,8 +141,9 @@ std::string PlaceOfRoot(const std::filesystem::path& root) {
     return ceph::RootUrl{url->path, "", "", url->filesystem}.ToString();
   }
   std::error_code error;
-  std::filesystem::path place = std::filesystem::weakly_canonical(root, error);
-  if (error) place = root.lexically_normal();
+  std::filesystem::path place = std::filesystem::absolute(root, error).lexically_normal();
+  const std::filesystem::path canonical = std::filesystem::weakly_canonical(place, error);
+  if (!error) place = canonical;
   if (!place.has_filename() && place.has_relative_path()) place = place.parent_path();
   return place.string();
 }
@@ -142,10 +156,18 @@ bool IsOneRoot(const std::string& root, const std::string& other) {
   return one->filesystem.empty() || two->filesystem.empty() || one->filesystem == two->filesystem;
 }
 
+absl::Status KeepRoot(cluster::Registry& registry, const ClusterSettings& settings,
+                      const std::filesystem::path& root) {
+  const std::string place = PlaceOfRoot(root);
+  return Repeat([&] { return KeepRootOnce(registry, settings, place); });
+}
+
 absl::Status PrepareRegistry(cluster::Registry& registry, const ClusterSettings& settings,
                              const std::filesystem::path& root) {
-  const std::string place = PlaceOfRoot(root);
-  H5M_RETURN_IF_ERROR(Repeat([&] { return SetRoot(registry, settings, place); }));
+  H5M_ASSIGN_OR_RETURN(const std::optional<std::string> found, FoundRoot(registry));
+  if (found.has_value() && IsThere(root)) {
+    H5M_RETURN_IF_ERROR(CheckRoot(settings, *found, PlaceOfRoot(root)));
+  }
   H5M_RETURN_IF_ERROR(Repeat([&] { return SetTimes(registry, settings); }));
   H5M_RETURN_IF_ERROR(CheckCells(registry, settings));
   for (const std::string& cell : settings.cells) {

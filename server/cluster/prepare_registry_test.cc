@@ -40,26 +40,43 @@ void SetServer(cluster::Registry& registry, const std::string& id, cluster::Serv
 
 TEST(PrepareRegistryTest, AServerOfAnotherRootChangesNothing) {
   cluster::MemoryRegistry registry;
-  ASSERT_TRUE(PrepareRegistry(registry, SettingsOf("a"), "/srv/lab").ok());
+  ASSERT_TRUE(PrepareRegistry(registry, SettingsOf("a"), "cephfs:/lab").ok());
+  ASSERT_TRUE(KeepRoot(registry, SettingsOf("a"), "cephfs:/lab").ok());
   const cluster::RegistryView before = *registry.ReadAll();
+  EXPECT_EQ(before.at("p/root"), R"({"root":"cephfs:/lab"})");
   ClusterSettings other = SettingsOf("b");
   other.cells = {"", "x"};
   other.lease = absl::Seconds(9);
-  EXPECT_THAT(ErrorOf(PrepareRegistry(registry, other, "/srv/trial")),
-              AllOf(HasSubstr("h5mirrord.toml:3"), HasSubstr("file:/srv/registry"),
-                    HasSubstr("root = \"/srv/lab\""), HasSubstr("root = \"/srv/trial\" here")));
+  for (const absl::Status& status : {PrepareRegistry(registry, other, "cephfs:/trial?id=b"),
+                                     KeepRoot(registry, other, "cephfs:/trial?id=b")}) {
+    EXPECT_THAT(ErrorOf(status),
+                AllOf(HasSubstr("h5mirrord.toml:3"), HasSubstr("file:/srv/registry"),
+                      HasSubstr("root = \"cephfs:/lab\""),
+                      HasSubstr("root = \"cephfs:/trial\" here"), HasSubstr("another registry")));
+  }
   EXPECT_EQ(*registry.ReadAll(), before);
-  EXPECT_TRUE(PrepareRegistry(registry, SettingsOf("b"), "/srv/lab/").ok());
+  EXPECT_TRUE(PrepareRegistry(registry, SettingsOf("b"), "cephfs:/lab/?id=b").ok());
 }
 
-TEST(PrepareRegistryTest, ARegistryOfAnEarlierReleaseLearnsTheRoot) {
+TEST(PrepareRegistryTest, ARootThatServedNothingIsNotKept) {
   cluster::MemoryRegistry registry;
-  SetServer(registry, "a", cluster::ServerState::kUp);
-  ASSERT_TRUE(cluster::CreateCell(registry, "").ok());
-  const std::string times = R"({"beat_ms":1000,"lease_ms":4000})";
-  ASSERT_TRUE(registry.CompareAndSet({}, {{"p/times", times}}).ok());
-  ASSERT_TRUE(PrepareRegistry(registry, SettingsOf("b"), "/srv/lab").ok());
-  EXPECT_EQ(registry.ReadAll()->at("p/root"), R"({"root":"/srv/lab"})");
+  ASSERT_TRUE(PrepareRegistry(registry, SettingsOf("a"), "cephfs:/lba").ok());
+  ASSERT_TRUE(PrepareRegistry(registry, SettingsOf("a"), "cephfs:/lab").ok());
+  EXPECT_TRUE(KeepRoot(registry, SettingsOf("a"), "cephfs:/lab").ok());
+  EXPECT_TRUE(KeepRoot(registry, SettingsOf("a"), "cephfs:/lab").ok()) << "again";
+}
+
+TEST(PrepareRegistryTest, ARootThatIsMountedLaterIsCheckedLater) {
+  const TestDirectory directory;
+  const std::filesystem::path disk = directory.path() / "disk";
+  std::filesystem::create_directory_symlink(disk, directory.path() / "link");
+  cluster::MemoryRegistry registry;
+  std::filesystem::create_directories(disk);
+  ASSERT_TRUE(KeepRoot(registry, SettingsOf("a"), directory.path() / "link").ok());
+  std::filesystem::remove(disk);
+  EXPECT_TRUE(PrepareRegistry(registry, SettingsOf("a"), directory.path() / "link").ok());
+  std::filesystem::create_directories(disk);
+  EXPECT_TRUE(KeepRoot(registry, SettingsOf("a"), directory.path() / "link").ok());
 }
 
 TEST(PrepareRegistryTest, TheKeyOfOneServerIsNoPartOfARoot) {
@@ -75,6 +92,7 @@ TEST(PrepareRegistryTest, ALinkToARootIsThatRoot) {
   const TestDirectory directory;
   const std::filesystem::path root = directory.path() / "root";
   std::filesystem::create_directories(root);
+  EXPECT_EQ(PlaceOfRoot("data"), PlaceOfRoot(std::filesystem::current_path() / "data"));
   std::filesystem::create_directory_symlink(root, directory.path() / "link");
   EXPECT_EQ(PlaceOfRoot(directory.path() / "link"), PlaceOfRoot(root));
   EXPECT_EQ(PlaceOfRoot(root.string() + "/"), PlaceOfRoot(root));
