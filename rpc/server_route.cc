@@ -270,7 +270,8 @@ std::optional<absl::Duration> ServerWalk::FollowTo(const std::string& address,
 absl::Status ServerWalk::NobodyAnswers() const {
   const auto one = [](std::string* out, const auto& tried) {
     const std::string reason = Shortened(tried.second);
-    const bool is_named = reason.find(tried.first) != std::string::npos;
+    const bool is_named = reason.starts_with(tried.first) ||
+                          reason.find(absl::StrCat(" ", tried.first)) != std::string::npos;
     absl::StrAppend(out, is_named ? "" : tried.first, is_named ? "" : ": ", reason);
   };
   return absl::UnavailableError(

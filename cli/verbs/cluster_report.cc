@@ -45,8 +45,10 @@ void AddTwins(const View& view, std::vector<std::string>& problems) {
     if (!IsAlive(server)) continue;
     const auto [known, is_new] = ids.emplace(server.address(), server.id());
     if (is_new) continue;
-    problems.push_back(StrCat(known->second, " and ", server.id(), " have one address, ",
-                              server.address(), ": give each its own `address`"));
+    problems.push_back(
+        StrCat(known->second, " and ", server.id(), " have one address, ", server.address(),
+               ": give each its own `address`; or one is a former name of the other, ",
+               "and is given up within seconds"));
   }
 }
 

@@ -89,9 +89,16 @@ absl::StatusOr<int> RunStatus(Context& context, const Options&) {
   return problems.empty() ? kExitOk : kExitDegraded;
 }
 
-bool IsUp(const View& view, const std::string& id) {
-  return std::any_of(view.servers().begin(), view.servers().end(), [&id](const auto& each) {
-    return each.id() == id && each.state() == v1::SERVER_STATE_UP;
+// The number of a server's life; 0: there is no such server.
+uint64_t LifeOf(const View& view, const std::string& id) {
+  const auto found = std::find_if(view.servers().begin(), view.servers().end(),
+                                  [&id](const auto& each) { return each.id() == id; });
+  return found == view.servers().end() ? 0 : found->epoch();
+}
+
+bool IsUp(const View& view, const std::string& id, uint64_t life) {
+  return std::any_of(view.servers().begin(), view.servers().end(), [&](const auto& each) {
+    return each.id() == id && each.epoch() == life && each.state() == v1::SERVER_STATE_UP;
   });
 }
 
@@ -132,6 +139,8 @@ absl::StatusOr<int> End(Context& context, const Options& options, const absl::St
 absl::StatusOr<int> RunMove(Context& context, const Options& options) {
   const std::string cell = CellOfArgument(options.cell);
   H5M_ASSIGN_OR_RETURN(const auto calls, ConnectCluster(context));
+  H5M_ASSIGN_OR_RETURN(const View before, calls->GetCluster());
+  const uint64_t life = LifeOf(before, options.server);
   v1::MoveCellRequest request;
   request.set_directory(cell);
   request.set_server(options.server);
@@ -140,7 +149,7 @@ absl::StatusOr<int> RunMove(Context& context, const Options& options) {
   bool is_void = false;
   const auto is_done = [&](const View& view) {
     // The request ends with the life of the server that it names.
-    is_void = !IsUp(view, options.server);
+    is_void = !IsUp(view, options.server, life);
     for (const v1::ClusterCell& each : view.cells()) {
       if (each.directory() != cell || each.state() != v1::CELL_STATE_SERVED) continue;
       owner = each.owner();
@@ -153,8 +162,9 @@ absl::StatusOr<int> RunMove(Context& context, const Options& options) {
             StrCat("move ", NameOfCell(cell), " to ", options.server), /*may_end=*/false, is_done);
   if (done.ok() && *done && owner != options.server) {
     if (is_void) {
-      return absl::FailedPreconditionError(StrCat(options.server, " is not up any more; ", owner,
-                                                  " still serves ", NameOfCell(cell)));
+      return absl::FailedPreconditionError(StrCat(options.server,
+                                                  " was lost, drained or started again meanwhile; ",
+                                                  owner, " serves ", NameOfCell(cell)));
     }
     return absl::FailedPreconditionError(StrCat(options.server, " could not take ",
                                                 NameOfCell(cell), "; ", owner, " serves it now"));
@@ -190,11 +200,13 @@ absl::StatusOr<int> RunDrain(Context& context, const Options& options) {
                                   : v1::DRAIN_KIND_STAY);
   H5M_ASSIGN_OR_RETURN(const View before, calls->GetCluster());
   H5M_RETURN_IF_ERROR(calls->DrainServer(request));
+  // The request ends with it.
+  const uint64_t life = LifeOf(before, options.server);
   bool is_lost = false;
   const auto is_done = [&](const View& view) {
     for (const v1::ClusterServer& server : view.servers()) {
       if (server.id() != options.server) continue;
-      is_lost = IsLost(server);
+      is_lost = IsLost(server) || (!options.undo && server.epoch() != life);
       if (is_lost) return true;
       if (options.undo) return server.state() == v1::SERVER_STATE_UP;
       if (options.exit) return server.state() == v1::SERVER_STATE_GONE;
@@ -213,8 +225,8 @@ absl::StatusOr<int> RunDrain(Context& context, const Options& options) {
     return kExitOk;
   }
   if (done.ok() && is_lost) {
-    return absl::FailedPreconditionError(StrCat(
-        server, " was lost meanwhile: others recover its cells. See h5mirror cluster status"));
+    return absl::FailedPreconditionError(
+        StrCat(server, " was lost, or started again, meanwhile; see h5mirror cluster status"));
   }
   if (options.undo) {
     return End(context, options, done, StrCat(server, " is to take cells again"),
@@ -242,19 +254,17 @@ absl::Status Confirm(Context& context, const std::string& server) {
 }
 
 absl::StatusOr<int> RunEvict(Context& context, const Options& options) {
-  if (!options.yes) H5M_RETURN_IF_ERROR(Confirm(context, options.server));
+  if (!options.yes && isatty(STDIN_FILENO) == 0) return Confirm(context, options.server);
   H5M_ASSIGN_OR_RETURN(const auto calls, ConnectCluster(context));
   H5M_ASSIGN_OR_RETURN(const View before, calls->GetCluster());
-  if (before.node() == options.server) {
-    const std::string other = AddressOfAnother(before, options.server);
-    if (!other.empty()) {
-      return absl::FailedPreconditionError(
-          StrCat(options.server,
-                 " is the server that was asked, and cannot give itself up: ask "
-                 "another one, h5mirror --server ",
-                 other, " cluster evict ", options.server));
-    }
+  const std::string other = AddressOfAnother(before, options.server);
+  if (before.node() == options.server && !other.empty()) {
+    return absl::FailedPreconditionError(
+        StrCat(options.server, " is the server that was asked, and cannot give itself up: ask ",
+               "another one, h5mirror --server ", other, " cluster evict ",
+               options.yes ? "--yes " : "", options.force ? "--force " : "", options.server));
   }
+  if (!options.yes) H5M_RETURN_IF_ERROR(Confirm(context, options.server));
   v1::EvictServerRequest request;
   request.set_server(options.server);
   request.set_force(options.force);

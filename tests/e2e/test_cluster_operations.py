@@ -191,7 +191,8 @@ def test_an_eviction_takes_a_living_server_only_by_force(trio):
         lambda: "is alive" in trio.cli("cluster", "evict", server, "--yes", at=asked).err, "it is not alive", 30
     )
     itself = trio.cli("cluster", "evict", server, "--yes", "--force", at=server)
-    others = [f"--server {trio.servers[node].address} cluster evict {server}" for node in "abc" if node != server]
+    others = [f"--server {trio.servers[node].address} cluster evict --yes --force {server}"
+              for node in "abc" if node != server]
     assert itself.code == 5 and any(each in itself.err for each in others), itself.describe()
     trio.cli("cluster", "evict", server, "--yes", "--force", at=asked).ok()
     assert trio.servers[server].process.wait(60).code == 9
@@ -231,7 +232,9 @@ def test_a_registry_is_of_one_root(tmp_path):
         for place in (f"root-{node}", f"logs-{node}"):
             (tmp_path / place).mkdir()
         servers.append(Server(tmp_path / f"root-{node}", tmp_path / f"logs-{node}", tables=f'{table}node = "{node}"\n'))
-    servers[0].start().stop()
+    servers[0].start()
+    wait_until(lambda: "serves the cell" in servers[0].log(), "it serves nothing", 60)
+    servers[0].stop()
     stray = servers[1].launch().wait(60)
     assert stray.code == 2, stray.describe()
     for text in (f'servers with root = "{tmp_path / "root-a"}"', f'root = "{tmp_path / "root-b"}" here', "[cluster]"):
