@@ -5,6 +5,7 @@
 
 #include "base/status_macros.h"
 #include "base/strings.h"
+#include "cluster/wishes.h"
 
 namespace h5mirror::cluster {
 namespace {
@@ -19,6 +20,15 @@ void Erase(const std::vector<std::string>& values, std::vector<std::string>* fro
   std::erase_if(*from, [&values](const std::string& each) {
     return std::find(values.begin(), values.end(), each) != values.end();
   });
+}
+
+// For the last line of the log.
+std::string DescribeRecord(const std::optional<std::string>& text,
+                           const absl::StatusOr<ServerRecord>& record, const std::string& session) {
+  if (!text.has_value()) return "is not there";
+  if (!record.ok()) return StrCat("cannot be read: ", *text);
+  if (record->session != session) return "is that of another start of it";
+  return StrCat("is ", NameOf(record->state));
 }
 
 absl::Status LookAgain(std::string_view why) {
@@ -80,7 +90,6 @@ absl::Status Member::Translate(const absl::Status& result) {
 absl::Status Member::TakeOwnText(const std::optional<std::string>& text) {
   H5M_RETURN_IF_ERROR(over());
   const auto found = DecodeServer(text.value_or(""));
-  std::string state = text.value_or("is not there");
   {
     absl::MutexLock lock(&mutex_);
     const bool is_this_life =
@@ -93,7 +102,8 @@ absl::Status Member::TakeOwnText(const std::optional<std::string>& text) {
     }
   }
   return EndFor(absl::InternalError(
-      StrCat("the cluster has gone on without this server, whose record is now: ", state)));
+      StrCat("the cluster has gone on without this server: its record in the registry ",
+             DescribeRecord(text, found, identity_.session))));
 }
 
 absl::Status Member::Join(const ClusterView& view) {

@@ -143,7 +143,8 @@ TEST_F(MemberTest, ARefusedBeatIsTheEnd) {
   SetState(ServerState::kDead);
   const absl::Status beaten = member_.Beat();
   EXPECT_TRUE(absl::IsInternal(beaten)) << beaten;
-  EXPECT_THAT(std::string(beaten.message()), HasSubstr("gone on without this server"));
+  EXPECT_THAT(std::string(beaten.message()),
+              HasSubstr("gone on without this server: its record in the registry is dead"));
   EXPECT_FALSE(guard_.is_open());
   SetState(ServerState::kUp);
   EXPECT_TRUE(absl::IsInternal(member_.Beat())) << "for good";

@@ -19,6 +19,13 @@ constexpr std::string_view kSilent = "is silent";
 // Of the times between tries to hand a cell over, which double.
 constexpr int kRetireBackOffMax = 8;
 
+// Whether the server that has a cell was not given up.
+bool IsServed(const ClusterView& view, const CellRecord& record) {
+  if (record.state != CellState::kServed) return false;
+  const ServerRecord* const owner = view.FindServer(record.owner);
+  return owner != nullptr && owner->epoch == record.owner_epoch && IsAlive(owner->state);
+}
+
 }  // namespace
 
 Node::Node(Registry& registry, Fencer& fencer, CellHost& host, Clock& clock, const Timing& timing,
@@ -131,8 +138,9 @@ void Node::Start(ClusterView& view) {
   if (absl::IsInternal(joined)) return End(joined);
   if (!absl::IsAlreadyExists(joined)) return;
   if (HasRival(view)) {
-    return End(absl::AlreadyExistsError(
-        StrCat("another server runs under the ID ", member_.identity().id)));
+    return End(
+        absl::AlreadyExistsError(StrCat("another server runs under the ID ", member_.identity().id,
+                                        "; give each server a `node` of its own")));
   }
   // Its own earlier life is watched as that of any other server.
   GiveUp(view, watcher_.Observe(view, "", looks_), kSilent);
@@ -194,8 +202,10 @@ bool Node::TakeWish(const ClusterView& view) {
 void Node::NoteBeats(const ClusterView& view) {
   std::map<std::string, SeenBeat> seen = watcher_.SeenBeats();
   uint64_t owned = 0;
+  uint64_t unserved = 0;
   bool has_cell = false;
   for (const auto& [cell, record] : view.cells) {
+    if (!IsServed(view, record)) ++unserved;
     if (!IsOwn(record) || record.state == CellState::kFree) continue;
     has_cell = true;
     if (record.state == CellState::kServed) ++owned;
@@ -205,6 +215,7 @@ void Node::NoteBeats(const ClusterView& view) {
     beats_seen_.swap(seen);
     looked_at_ = clock_.Monotonic();
     counts_.cells_owned = owned;
+    counts_.cells_unserved = unserved;
   }
   if (!stands_aside_ || has_cell || std::exchange(is_drained_, true)) return;
   Note("has handed over its last cell");

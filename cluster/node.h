@@ -101,8 +101,9 @@ struct NodeEvent {
 
 // Since the start of this server.
 struct NodeCounts {
-  uint64_t cells_owned = 0;  // now: served by it
-  uint64_t takeovers = 0;    // cells of lost servers that it has opened
+  uint64_t cells_owned = 0;     // now: served by it
+  uint64_t cells_unserved = 0;  // now: served by no server that is alive
+  uint64_t takeovers = 0;       // cells of lost servers that it has opened
   // Of these, together: from its first look that showed the server dead until it served the cell.
   absl::Duration takeover_time;
   uint64_t handovers = 0;  // cells that it has given away in order

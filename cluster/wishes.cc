@@ -24,8 +24,9 @@ std::string NamesOf(const Map& map) {
 
 absl::StatusOr<CellRecord> CellOf(const ClusterView& view, const std::string& cell) {
   if (const CellRecord* const found = view.FindCell(cell); found != nullptr) return *found;
-  return absl::NotFoundError(
-      StrCat("\"", cell, "\" is no cell of this cluster; its cells are ", NamesOf(view.cells)));
+  return absl::NotFoundError(StrCat(cell.empty() ? "the root" : StrCat("\"", cell, "\""),
+                                    " is no cell of this cluster; its cells are ",
+                                    NamesOf(view.cells)));
 }
 
 // Repeats `attempt` while others change the registry meanwhile.
@@ -50,8 +51,9 @@ absl::Status MoveOnce(Registry& registry, const std::string& cell, const std::st
         StrCat("the server ", to, " is ", NameOf(server.state), ": it takes no cell"));
   }
   if (record.state != CellState::kServed) {
-    return absl::FailedPreconditionError(StrCat("nobody serves the cell \"", cell,
-                                                "\" at the moment: ask again when somebody does"));
+    return absl::FailedPreconditionError(
+        StrCat("no server serves ", cell.empty() ? "the root" : StrCat("the cell \"", cell, "\""),
+               " at the moment: h5mirror cluster status tells why; ask again when one does"));
   }
   const bool is_there = record.owner == to;
   *epoch = is_there ? 0 : record.epoch;

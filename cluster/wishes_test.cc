@@ -48,6 +48,12 @@ TEST_F(WishesTest, AMoveIsWantedAtTheCellsEpoch) {
   EXPECT_EQ(View().MovesTo("x"), "") << "the wish is over";
 }
 
+TEST_F(WishesTest, AnUnknownCellIsNamedAsAnOperatorKnowsIt) {
+  const absl::Status root = AskToMove(registry_, "", "b").status();
+  EXPECT_TRUE(absl::IsNotFound(root)) << root;
+  EXPECT_EQ(std::string(root.message()), "the root is no cell of this cluster; its cells are x");
+}
+
 TEST_F(WishesTest, AMoveIsForOneLifeOfItsTarget) {
   ASSERT_TRUE(AskToMove(registry_, "x", "b").ok());
   EXPECT_EQ(View().moves["x"].to_epoch, 3u);

@@ -18,6 +18,21 @@ constexpr absl::Duration kRoundPause = absl::Milliseconds(250);
 constexpr absl::Duration kCirclePause = absl::Seconds(1);
 constexpr int kCirclesMax = 3;
 
+// Without the words of gRPC for a refused connection, which are a hundred bytes for each server,
+// and without an advice that is the same for all.
+std::string Shortened(std::string text) {
+  constexpr std::string_view kFirst = "failed to connect to all addresses";
+  constexpr std::string_view kLast = "Failed to connect to remote host: ";
+  constexpr std::string_view kAdvice = "; check the address, and that h5mirrord runs there";
+  const size_t first = text.find(kFirst);
+  const size_t last = text.find(kLast);
+  if (first != text.npos && last != text.npos && first < last) {
+    text.erase(first, last + kLast.size() - first);
+  }
+  if (text.ends_with(kAdvice)) text.resize(text.size() - kAdvice.size());
+  return text;
+}
+
 // A credential never goes over the network as plain text. A source without a credential now may
 // have one at the next call.
 bool MayGoTo(bool is_here, const ClientOptions& server) {
@@ -254,10 +269,15 @@ std::optional<absl::Duration> ServerWalk::FollowTo(const std::string& address,
 
 absl::Status ServerWalk::NobodyAnswers() const {
   const auto one = [](std::string* out, const auto& tried) {
-    absl::StrAppend(out, tried.first, ": ", tried.second);
+    const std::string reason = Shortened(tried.second);
+    const bool is_named = reason.starts_with(tried.first) ||
+                          reason.find(absl::StrCat(" ", tried.first)) != std::string::npos;
+    absl::StrAppend(out, is_named ? "" : tried.first, is_named ? "" : ": ", reason);
   };
-  return absl::UnavailableError(StrCat("no server of the cluster ", cluster_.server,
-                                       " answers for it: ", absl::StrJoin(tried_, "; ", one)));
+  return absl::UnavailableError(
+      StrCat("no server of the cluster ", cluster_.server,
+             " answers for it: ", absl::StrJoin(tried_, "; ", one),
+             AreAllRefused() ? "; check the addresses, and that h5mirrord runs there" : ""));
 }
 
 absl::Status ServerWalk::GoesInACircle() const {

@@ -76,6 +76,7 @@ void MirrorServer::SampleCluster() {
   if (cluster == nullptr) return;
   const cluster::NodeCounts counts = cluster->Counts();
   ClusterGauges::Get().Set({.cells = static_cast<double>(counts.cells_owned),
+                            .cells_unserved = static_cast<double>(counts.cells_unserved),
                             .beat_age_seconds = absl::ToDoubleSeconds(cluster->OwnBeatAge()),
                             .takeovers = static_cast<double>(counts.takeovers),
                             .takeover_seconds = absl::ToDoubleSeconds(counts.takeover_time),

@@ -13,6 +13,7 @@
 #include "ceph/load_module.h"
 #include "cluster/addresses.h"
 #include "server/cluster/archive_memory.h"
+#include "server/cluster/prepare_registry.h"
 #include "server/open_archive.h"
 #include "server/settings/root_fencing.h"
 #include "spdlog/spdlog.h"
@@ -110,7 +111,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(
   }
   Cluster::Parts parts;
   H5M_ASSIGN_OR_RETURN(parts.registry, RegistryHolder::Open(config));
-  H5M_RETURN_IF_ERROR(PrepareRegistry(parts.registry->registry(), settings));
+  H5M_RETURN_IF_ERROR(PrepareRegistry(parts.registry->registry(), settings, config.root));
   if (archive != nullptr) archive->SetCluster(ClusterMarkOf(config, parts.registry->registry()));
   store::StoreOptions of_cell = options;
   of_cell.memory_max_bytes /= settings.cells.size();
@@ -127,6 +128,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> OpenCluster(
     return OpenInCeph(config, of_cell, archive.get(), cell, **cluster_of_opener, on_mount_fenced,
                       is_fenced);
   };
+  parts.root = config.root;
   parts.is_fenced = [is_fenced] { return is_fenced->load(); };
   parts.close_timeout = kCloseTimeout;
   parts.on_lost = std::move(on_lost);

@@ -41,6 +41,11 @@ bool IsAway(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
+absl::Status NameCell(const ServedDirectory& place, const absl::Status& status) {
+  if (!IsAway(status) || place.directory.empty()) return status;
+  return {status.code(), StrCat(place.directory, ": ", ToStd(status.message()))};
+}
+
 absl::StatusOr<rpc::Client*> ClusterDoor::Connect(const ServedDirectory& place) {
   if (!place.is_here && place.address.empty()) {
     return absl::UnavailableError("no server serves it at the moment");

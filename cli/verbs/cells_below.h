@@ -27,6 +27,9 @@ struct ServedDirectory {
 // kUnavailable or kDeadlineExceeded: files of a cell may be there, and cannot be told.
 bool IsAway(const absl::Status& status);
 
+// Of such a status: with the name of its cell.
+absl::Status NameCell(const ServedDirectory& place, const absl::Status& status);
+
 // `directory`, where one server has all of it; else the cells in it, in the order of their
 // files' names. Of a cluster that does not know its cells yet: kUnavailable.
 absl::StatusOr<std::vector<ServedDirectory>> CellsBelow(Context& context,

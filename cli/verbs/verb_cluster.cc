@@ -21,6 +21,7 @@
 #include "cli/output/text.h"
 #include "cli/output/wait_progress.h"
 #include "cli/verbs/cells_below.h"
+#include "cli/verbs/cluster_report.h"
 
 namespace h5mirror::tools {
 namespace {
@@ -40,90 +41,6 @@ struct Options {
   bool force = false;
   double wait_seconds = kWaitSeconds;
 };
-
-// "up" of SERVER_STATE_UP.
-std::string WordOf(const std::string& name, std::string_view prefix) {
-  std::string word = name.substr(std::min(prefix.size(), name.size()));
-  std::transform(word.begin(), word.end(), word.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return word;
-}
-std::string WordOf(v1::ServerState state) {
-  return WordOf(v1::ServerState_Name(state), "SERVER_STATE_");
-}
-std::string WordOf(v1::CellState state) { return WordOf(v1::CellState_Name(state), "CELL_STATE_"); }
-
-std::string NameOfCell(const std::string& directory) {
-  return directory.empty() ? "(the root)" : directory;
-}
-
-bool IsAlive(const v1::ClusterServer& server) {
-  return server.state() == v1::SERVER_STATE_UP || server.state() == v1::SERVER_STATE_DRAINING;
-}
-
-// Of those that have a server: by its ID.
-std::map<std::string, int> CellCounts(const View& view) {
-  std::map<std::string, int> counts;
-  for (const v1::ClusterCell& cell : view.cells()) {
-    if (cell.state() != v1::CELL_STATE_FREE) ++counts[cell.owner()];
-  }
-  return counts;
-}
-
-std::vector<std::string> ProblemsOf(const View& view) {
-  std::vector<std::string> problems;
-  for (const v1::ClusterServer& server : view.servers()) {
-    if (server.state() == v1::SERVER_STATE_DEAD) {
-      problems.push_back(StrCat("the server ", server.id(), " is lost, and not fenced yet"));
-    }
-  }
-  for (const v1::ClusterCell& cell : view.cells()) {
-    if (cell.state() == v1::CELL_STATE_SERVED) {
-      const auto owner =
-          std::find_if(view.servers().begin(), view.servers().end(),
-                       [&cell](const auto& each) { return each.id() == cell.owner(); });
-      if (owner != view.servers().end() && IsAlive(*owner)) continue;
-      problems.push_back(
-          StrCat("the server of ", NameOfCell(cell.directory()), ", ", cell.owner(), ", is lost"));
-      continue;
-    }
-    problems.push_back(
-        StrCat(NameOfCell(cell.directory()), " is ", WordOf(cell.state()), ": nobody serves it"));
-  }
-  return problems;
-}
-
-Json ToJson(const View& view, const std::vector<std::string>& problems) {
-  std::map<std::string, int> counts = CellCounts(view);
-  Json servers = Json::array();
-  for (const v1::ClusterServer& server : view.servers()) {
-    servers.push_back(
-        {{"id", server.id()},
-         {"address", server.address()},
-         {"http", server.http().empty() ? Json(nullptr) : Json(server.http())},
-         {"state", WordOf(server.state())},
-         {"version", server.version().empty() ? Json(nullptr) : Json(server.version())},
-         {"epoch", server.epoch()},
-         {"beat_age_seconds", server.has_beat_age_ms()
-                                  ? Json(static_cast<double>(server.beat_age_ms()) / 1000)
-                                  : Json(nullptr)},
-         {"cells", counts[server.id()]}});
-  }
-  Json cells = Json::array();
-  for (const v1::ClusterCell& cell : view.cells()) {
-    cells.push_back(
-        {{"cell", cell.directory()},
-         {"state", WordOf(cell.state())},
-         {"server", cell.owner().empty() ? Json(nullptr) : Json(cell.owner())},
-         {"epoch", cell.epoch()},
-         {"moves_to", cell.moves_to().empty() ? Json(nullptr) : Json(cell.moves_to())}});
-  }
-  return {{"node", view.node()},
-          {"degraded", !problems.empty()},
-          {"problems", problems},
-          {"servers", std::move(servers)},
-          {"cells", std::move(cells)}};
-}
 
 void PrintTables(Context& context, const View& view) {
   std::map<std::string, int> counts = CellCounts(view);
@@ -150,8 +67,8 @@ void PrintTables(Context& context, const View& view) {
                {"MOVES TO", Align::kLeft, Narrow::kLeaveOut},
                {"EPOCH", Align::kRight, Narrow::kLeaveOut}});
   for (const v1::ClusterCell& cell : view.cells()) {
-    cells.AddRow({NameOfCell(cell.directory()), WordOf(cell.state()),
-                  cell.owner().empty() ? "-" : cell.owner(),
+    const std::string server = ServerOf(cell);
+    cells.AddRow({NameOfCell(cell.directory()), WordOf(cell.state()), server.empty() ? "-" : server,
                   cell.moves_to().empty() ? "-" : cell.moves_to(), StrCat(cell.epoch())});
   }
   context.Say("");
@@ -170,6 +87,19 @@ absl::StatusOr<int> RunStatus(Context& context, const Options&) {
     for (const std::string& problem : problems) context.Say(StrCat("degraded: ", problem));
   }
   return problems.empty() ? kExitOk : kExitDegraded;
+}
+
+// The number of a server's life; 0: there is no such server.
+uint64_t LifeOf(const View& view, const std::string& id) {
+  const auto found = std::find_if(view.servers().begin(), view.servers().end(),
+                                  [&id](const auto& each) { return each.id() == id; });
+  return found == view.servers().end() ? 0 : found->epoch();
+}
+
+bool IsUp(const View& view, const std::string& id, uint64_t life) {
+  return std::any_of(view.servers().begin(), view.servers().end(), [&](const auto& each) {
+    return each.id() == id && each.epoch() == life && each.state() == v1::SERVER_STATE_UP;
+  });
 }
 
 // Looks again and again until `is_done` says so, for `wait_seconds`. False: not within them. A
@@ -207,18 +137,23 @@ absl::StatusOr<int> End(Context& context, const Options& options, const absl::St
 }
 
 absl::StatusOr<int> RunMove(Context& context, const Options& options) {
-  const std::string cell = options.cell == "/" ? "" : options.cell;
+  const std::string cell = CellOfArgument(options.cell);
   H5M_ASSIGN_OR_RETURN(const auto calls, ConnectCluster(context));
+  H5M_ASSIGN_OR_RETURN(const View before, calls->GetCluster());
+  const uint64_t life = LifeOf(before, options.server);
   v1::MoveCellRequest request;
   request.set_directory(cell);
   request.set_server(options.server);
   H5M_ASSIGN_OR_RETURN(const v1::MoveCellResponse asked, calls->MoveCell(request));
   std::string owner;
+  bool is_void = false;
   const auto is_done = [&](const View& view) {
+    // The request ends with the life of the server that it names.
+    is_void = !IsUp(view, options.server, life);
     for (const v1::ClusterCell& each : view.cells()) {
       if (each.directory() != cell || each.state() != v1::CELL_STATE_SERVED) continue;
       owner = each.owner();
-      return owner == options.server || each.epoch() > asked.epoch();
+      return owner == options.server || each.epoch() > asked.epoch() || is_void;
     }
     return false;
   };
@@ -226,12 +161,22 @@ absl::StatusOr<int> RunMove(Context& context, const Options& options) {
       Await(context, *calls, options.wait_seconds,
             StrCat("move ", NameOfCell(cell), " to ", options.server), /*may_end=*/false, is_done);
   if (done.ok() && *done && owner != options.server) {
+    if (is_void) {
+      return absl::FailedPreconditionError(StrCat(options.server,
+                                                  " was lost, drained or started again meanwhile; ",
+                                                  owner, " serves ", NameOfCell(cell)));
+    }
     return absl::FailedPreconditionError(StrCat(options.server, " could not take ",
                                                 NameOfCell(cell), "; ", owner, " serves it now"));
   }
   return End(context, options, done,
              StrCat(NameOfCell(cell), " is to be handed over to ", options.server),
              StrCat(NameOfCell(cell), " is served by ", options.server, " now"));
+}
+
+// Whether it was given up.
+bool IsLost(const v1::ClusterServer& server) {
+  return server.state() == v1::SERVER_STATE_DEAD || server.state() == v1::SERVER_STATE_FENCED;
 }
 
 // Whether the cells that `server` had are served by others.
@@ -255,9 +200,14 @@ absl::StatusOr<int> RunDrain(Context& context, const Options& options) {
                                   : v1::DRAIN_KIND_STAY);
   H5M_ASSIGN_OR_RETURN(const View before, calls->GetCluster());
   H5M_RETURN_IF_ERROR(calls->DrainServer(request));
+  // The request ends with it.
+  const uint64_t life = LifeOf(before, options.server);
+  bool is_lost = false;
   const auto is_done = [&](const View& view) {
     for (const v1::ClusterServer& server : view.servers()) {
       if (server.id() != options.server) continue;
+      is_lost = IsLost(server) || (!options.undo && server.epoch() != life);
+      if (is_lost) return true;
       if (options.undo) return server.state() == v1::SERVER_STATE_UP;
       if (options.exit) return server.state() == v1::SERVER_STATE_GONE;
       if (server.state() == v1::SERVER_STATE_UP) return false;
@@ -274,16 +224,18 @@ absl::StatusOr<int> RunDrain(Context& context, const Options& options) {
     context.Say(StrCat(server, " is ending: it was asked itself, and answers no more"));
     return kExitOk;
   }
+  if (done.ok() && is_lost) {
+    return absl::FailedPreconditionError(
+        StrCat(server, " was lost, or started again, meanwhile; see h5mirror cluster status"));
+  }
   if (options.undo) {
     return End(context, options, done, StrCat(server, " is to take cells again"),
                StrCat(server, " takes cells again"));
   }
   return End(context, options, done, StrCat(server, " is to hand its cells over"),
              options.exit ? StrCat(server, " has handed its cells over, and ended")
-                          : StrCat(server,
-                                   " has handed its cells over; h5mirror cluster drain "
-                                   "--undo ",
-                                   server, " gives it some again"));
+                          : StrCat(server, " has handed its cells over; undo: h5mirror cluster ",
+                                   "drain --undo ", server));
 }
 
 // By a person at a terminal.
@@ -302,8 +254,17 @@ absl::Status Confirm(Context& context, const std::string& server) {
 }
 
 absl::StatusOr<int> RunEvict(Context& context, const Options& options) {
-  if (!options.yes) H5M_RETURN_IF_ERROR(Confirm(context, options.server));
+  if (!options.yes && isatty(STDIN_FILENO) == 0) return Confirm(context, options.server);
   H5M_ASSIGN_OR_RETURN(const auto calls, ConnectCluster(context));
+  H5M_ASSIGN_OR_RETURN(const View before, calls->GetCluster());
+  const std::string other = AddressOfAnother(before, options.server);
+  if (before.node() == options.server && !other.empty()) {
+    return absl::FailedPreconditionError(
+        StrCat(options.server, " is the server that was asked, and cannot give itself up: ask ",
+               "another one, h5mirror --server ", other, " cluster evict ",
+               options.yes ? "--yes " : "", options.force ? "--force " : "", options.server));
+  }
+  if (!options.yes) H5M_RETURN_IF_ERROR(Confirm(context, options.server));
   v1::EvictServerRequest request;
   request.set_server(options.server);
   request.set_force(options.force);

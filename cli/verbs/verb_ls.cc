@@ -94,7 +94,7 @@ class Lister {
       if (listed.ok()) continue;
       // The user did not name this cell, and it has no file for this caller: skip it.
       if (absl::IsNotFound(listed) && place.directory != options_.directory) continue;
-      if (places.size() == 1) return listed;
+      if (places.size() == 1) return NameCell(place, listed);
       if (!IsAway(listed)) return listed;
       // A call that hangs would hang again.
       if (absl::IsDeadlineExceeded(listed)) door_.NoteLost(place, listed);

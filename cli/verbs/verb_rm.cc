@@ -136,7 +136,7 @@ absl::StatusOr<int> ListRemoved(Context& context, rpc::Client& client, int64_t l
       if (place.is_here || !place.address.empty()) asked[place.server()] = listed;
     }
     if (listed.ok()) continue;
-    if (places.size() == 1 || !IsAway(listed)) return listed;
+    if (places.size() == 1 || !IsAway(listed)) return NameCell(place, listed);
     context.Note(
         StrCat(place.directory, ": its files are missing here: ", ToStd(listed.message())));
     missing.push_back(place.directory);

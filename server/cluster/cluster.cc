@@ -1,6 +1,5 @@
 #include "server/cluster/cluster.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "base/hex.h"
@@ -13,13 +12,10 @@
 #include "cluster/file_registry.h"
 #include "cluster/load_rados.h"
 #include "cluster/records.h"
+#include "server/cluster/prepare_registry.h"
 
 namespace h5mirror::server {
 namespace {
-
-// The times of all servers: those of one must fit those of the others.
-constexpr char kTimesName[] = "p/times";
-constexpr int kTriesMax = 20;
 
 // Several servers on one machine and its own filesystem. The store's lock (flock) is the fence: a
 // process that stands still keeps it, and a process that has ended writes nothing more. So a cell
@@ -29,47 +25,18 @@ class LockFencer final : public cluster::Fencer {
   absl::Status Fence(const cluster::FenceTarget&) override { return absl::OkStatus(); }
 };
 
-std::string TimesOf(const ClusterSettings& settings) {
-  return StrCat(R"({"beat_ms":)", absl::ToInt64Milliseconds(settings.beat), R"(,"lease_ms":)",
-                absl::ToInt64Milliseconds(settings.lease), "}");
-}
-
-// OK: the registry has these times. kAborted: it has changed meanwhile.
-absl::Status SetTimes(cluster::Registry& registry, const ClusterSettings& settings) {
-  H5M_ASSIGN_OR_RETURN(cluster::RegistryView texts, registry.ReadAll());
-  const std::string wanted = TimesOf(settings);
-  const auto found = cluster::TextOf(texts, kTimesName);
-  if (found == wanted) return absl::OkStatus();
-  H5M_ASSIGN_OR_RETURN(const cluster::ClusterView view, cluster::DecodeView(std::move(texts)));
-  std::vector<cluster::Expectation> expected = {{kTimesName, found}};
-  for (const auto& [id, record] : view.servers) {
-    if (id != settings.node && !cluster::IsOver(record.state)) {
-      return absl::InvalidArgumentError(StrCat(
-          settings.source, ": [cluster]: beat and lease are ", wanted, " here, and the server ", id,
-          " has ", found.value_or("others"), ": all servers must have the same"));
-    }
-    expected.push_back(
-        {cluster::ServerName(id), cluster::TextOf(view.texts, cluster::ServerName(id))});
-  }
-  return registry.CompareAndSet(expected, {{kTimesName, wanted}});
-}
-
-absl::Status CheckCells(cluster::Registry& registry, const ClusterSettings& settings) {
-  H5M_ASSIGN_OR_RETURN(cluster::RegistryView texts, registry.ReadAll());
-  H5M_ASSIGN_OR_RETURN(const cluster::ClusterView view, cluster::DecodeView(std::move(texts)));
-  for (const auto& [cell, record] : view.cells) {
-    const auto& cells = settings.cells;
-    if (std::find(cells.begin(), cells.end(), cell) != cells.end()) continue;
-    return absl::InvalidArgumentError(StrCat(settings.source, ": [cluster]: the registry has the ",
-                                             "cell \"", cell, "\", and `cells` does not: all ",
-                                             "servers must name all cells"));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RegistryHolder>> RegistryHolder::Open(const Config& config) {
+  const ClusterSettings& settings = *config.cluster;
+  auto opened = OpenUnnamed(config);
+  if (opened.ok()) return opened;
+  return absl::Status(opened.status().code(),
+                      StrCat(settings.source, ": [cluster]: registry = \"", settings.Registry(),
+                             "\": ", ToStd(opened.status().message())));
+}
+
+absl::StatusOr<std::unique_ptr<RegistryHolder>> RegistryHolder::OpenUnnamed(const Config& config) {
   const ClusterSettings& settings = *config.cluster;
   auto holder = std::make_unique<RegistryHolder>();
   if (settings.kind == RegistryKind::kFile) {
@@ -96,21 +63,6 @@ std::unique_ptr<RegistryHolder> RegistryHolder::Of(std::unique_ptr<cluster::Regi
   return holder;
 }
 
-absl::Status PrepareRegistry(cluster::Registry& registry, const ClusterSettings& settings) {
-  absl::Status set;
-  for (int tries = 0; tries < kTriesMax; ++tries) {
-    set = SetTimes(registry, settings);
-    if (!absl::IsAborted(set)) break;
-  }
-  H5M_RETURN_IF_ERROR(set);
-  H5M_RETURN_IF_ERROR(CheckCells(registry, settings));
-  for (const std::string& cell : settings.cells) {
-    const absl::Status made = cluster::CreateCell(registry, cell);
-    if (!made.ok() && !absl::IsAlreadyExists(made)) return made;
-  }
-  return absl::OkStatus();
-}
-
 Cluster::Cluster(const ClusterSettings& settings, Parts parts)
     : settings_(settings),
       parts_(std::move(parts)),
@@ -133,11 +85,22 @@ absl::StatusOr<OpenedStore> Cluster::OpenCellStore(const std::string& cell) {
   H5M_ASSIGN_OR_RETURN(const cluster::ClusterView view, cluster::DecodeView(std::move(texts)));
   H5M_RETURN_IF_ERROR(cluster::CheckApart(view, cell));
   absl::StatusOr<OpenedStore> opened = parts_.open(cell);
+  if (opened.ok() && !parts_.root.empty()) return OfThisRoot(*std::move(opened));
   if (!absl::IsInternal(opened.status())) return opened;
   // kInternal would end this server, and each one that claims the cell after it, for one disk block
   // that cannot be read. Store and mount are gone, so nothing of the cell is left to be written.
   if (parts_.is_fenced != nullptr && parts_.is_fenced()) return opened;
   return absl::UnknownError(opened.status().message());
+}
+
+absl::StatusOr<OpenedStore> Cluster::OfThisRoot(OpenedStore opened) {
+  const absl::Status kept = KeepRoot(parts_.registry->registry(), settings_, parts_.root);
+  if (kept.ok()) return opened;
+  const bool is_closed = opened.store->Close(parts_.close_timeout).ok();
+  const auto on_unmounted = std::move(opened.on_unmounted);
+  opened = OpenedStore();
+  if (is_closed && on_unmounted != nullptr) on_unmounted();
+  return kept;
 }
 
 void Cluster::Start(const std::string& listen, const std::string& http) {

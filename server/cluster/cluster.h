@@ -4,6 +4,7 @@
 #define H5MIRROR_SERVER_CLUSTER_CLUSTER_H_
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -37,6 +38,7 @@ class RegistryHolder {
   // Errors: kInvalidArgument, kNotFound  no such directory, pool or configuration of Ceph.
   //         kFailedPrecondition          Ceph's module is not there.
   //         kUnavailable                 Ceph does not answer.
+  // The message names the setting.
   static absl::StatusOr<std::unique_ptr<RegistryHolder>> Open(const Config& config);
 
   static std::unique_ptr<RegistryHolder> Of(std::unique_ptr<cluster::Registry> registry,
@@ -50,14 +52,12 @@ class RegistryHolder {
   }
 
  private:
+  static absl::StatusOr<std::unique_ptr<RegistryHolder>> OpenUnnamed(const Config& config);
+
   std::unique_ptr<cluster::RadosCluster> rados_;  // null: the other two
   std::unique_ptr<cluster::Registry> registry_;
   std::unique_ptr<cluster::Fencer> fencer_;
 };
-
-// Adds missing cells of the configuration to the registry, and checks that all servers have the
-// same cells and times. Errors: kInvalidArgument names the difference; those of a registry.
-absl::Status PrepareRegistry(cluster::Registry& registry, const ClusterSettings& settings);
 
 // Thread-safe, but for Start() and the Drain() of its own.
 class Cluster final : public Ownership, public ClusterOperations {
@@ -65,6 +65,8 @@ class Cluster final : public Ownership, public ClusterOperations {
   struct Parts {
     std::unique_ptr<RegistryHolder> registry;
     StoreOpener open;
+    // As in the configuration: kept in the registry behind the first open. Empty: it is not.
+    std::filesystem::path root = {};
     // Whether a mount of this server has been fenced. Null: it has none.
     std::function<bool()> is_fenced;
     absl::Duration close_timeout;
@@ -118,6 +120,8 @@ class Cluster final : public Ownership, public ClusterOperations {
  private:
   void Tell(const cluster::NodeEvent& event) ABSL_LOCKS_EXCLUDED(listener_mutex_);
   absl::StatusOr<OpenedStore> OpenCellStore(const std::string& cell);
+  // Closes `opened` again where the cluster has another root.
+  absl::StatusOr<OpenedStore> OfThisRoot(OpenedStore opened);
   // True: this caller may have the registry read, and must report the end. No other caller waits
   // for it, or had it read within the last beat.
   bool MayAskAgain() ABSL_LOCKS_EXCLUDED(mutex_);

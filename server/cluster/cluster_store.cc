@@ -20,6 +20,22 @@ absl::Status Nobody(std::string_view name, std::string_view why) {
   return rpc::NobodyServesError(StrCat(name, ": no server serves its cell at the moment: ", why));
 }
 
+// An error of the store, which has no payload, with the client's name of a file in place of the
+// cell's. What is no whole word is another name. For errors that say that there is no such file:
+// that name is all they tell.
+absl::Status Named(const OpenCell& cell, std::string_view name, const absl::Status& status) {
+  constexpr std::string_view kAround = " ,;:@\"";
+  const std::string inner = cell.Inner(name);
+  const std::string message(status.message());
+  const size_t at = message.find(inner);
+  if (status.ok() || at == message.npos || inner.empty()) return status;
+  const size_t end = at + inner.size();
+  const bool is_word = (at == 0 || kAround.find(message[at - 1]) != kAround.npos) &&
+                       (end == message.size() || kAround.find(message[end]) != kAround.npos);
+  if (!is_word) return status;
+  return {status.code(), StrCat(message.substr(0, at), name, message.substr(end))};
+}
+
 }  // namespace
 
 ClusterStore::ClusterStore(Ownership& ownership)
@@ -237,7 +253,7 @@ absl::StatusOr<std::shared_ptr<store::File>> ClusterStore::OpenFile(std::string_
   auto opened = cell->store().OpenFile(cell->Inner(name));
   if (absl::IsNotFound(opened.status())) {
     H5M_RETURN_IF_ERROR(cell->Check());
-    return rpc::OwnerLacksIt(opened.status(), cell->cell(), cell->epoch());
+    return rpc::OwnerLacksIt(Named(*cell, name, opened.status()), cell->cell(), cell->epoch());
   }
   H5M_ASSIGN_OR_RETURN(auto file, cell->Fresh(std::move(opened)));
   return cell->Guard(std::move(file));
@@ -316,7 +332,9 @@ absl::StatusOr<store::RemovedFile> ClusterStore::Remove(std::string_view name,
                                                         const store::Provenance& who,
                                                         absl::Duration keep) {
   H5M_ASSIGN_OR_RETURN(const Cell cell, CellFor(name));
-  auto removed = cell->Acked(cell->store().Remove(cell->Inner(name), who, keep));
+  auto removed = cell->store().Remove(cell->Inner(name), who, keep);
+  if (!removed.ok()) return Named(*cell, name, removed.status());
+  removed = cell->Acked(std::move(removed));
   if (!removed.ok()) return removed;
   removed->name = cell->Outer(removed->name);
   removed->id = cell->OuterId(removed->id);

@@ -72,7 +72,12 @@ TEST_F(ClusterStoreTest, FilesHaveTheNamesOfClients) {
   const auto file = *store_.OpenFile("x-y/b.h5");
   EXPECT_EQ(store::ReadVersion(*file, 1), "two");
   EXPECT_EQ(file, *store_.OpenFile("x-y/b.h5")) << "all callers share one object";
-  EXPECT_TRUE(rpc::IsOwnerLacksIt(store_.OpenFile("x/none.h5").status()));
+  const absl::Status none = store_.OpenFile("x/none.h5").status();
+  EXPECT_TRUE(rpc::IsOwnerLacksIt(none));
+  EXPECT_EQ(std::string(none.message()), "no file x/none.h5; see h5mirror ls");
+  const auto removed = store_.Remove("x/none.h5", {}, absl::Hours(1));
+  EXPECT_TRUE(absl::IsNotFound(removed.status()));
+  EXPECT_EQ(std::string(removed.status().message()), "no file x/none.h5; see h5mirror ls");
 }
 
 TEST_F(ClusterStoreTest, ACellHasAnArchiveThatTheGuardKeeps) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "cluster/file_registry.h"
@@ -15,6 +16,7 @@
 #include "gtest/gtest.h"
 #include "onion_store/testing/test_store.h"
 #include "rpc/elsewhere.h"
+#include "server/cluster/prepare_registry.h"
 #include "server/testing/test_directory.h"
 
 namespace h5mirror::server {
@@ -80,7 +82,8 @@ class ClusterTest : public ::testing::Test {
     auto holder = RegistryHolder::Open(config);
     EXPECT_TRUE(holder.ok()) << holder.status();
     parts.registry = *std::move(holder);
-    const absl::Status prepared = PrepareRegistry(parts.registry->registry(), *config.cluster);
+    const absl::Status prepared =
+        PrepareRegistry(parts.registry->registry(), *config.cluster, config.root);
     EXPECT_TRUE(prepared.ok()) << prepared;
     parts.open = std::move(open);
     parts.is_fenced = [this] { return is_fenced_.load(); };
@@ -272,7 +275,7 @@ TEST_F(ClusterTest, OneCallerWaitsForARegistryThatHangs) {
   Cluster::Parts parts;
   parts.registry = RegistryHolder::Of(std::make_unique<HangingRegistry>(gate),
                                       std::make_unique<cluster::FakeFencer>());
-  ASSERT_TRUE(PrepareRegistry(parts.registry->registry(), settings).ok());
+  ASSERT_TRUE(PrepareRegistry(parts.registry->registry(), settings, root()).ok());
   parts.open = [this](const std::string& cell) { return OpenStore(cell); };
   Cluster cluster(settings, std::move(parts));
   cluster.Start("a:7447");
@@ -308,7 +311,7 @@ TEST_F(ClusterTest, NamesInNoCellCostOneReadInABeat) {
   Cluster::Parts parts;
   parts.registry = RegistryHolder::Of(std::make_unique<CountingRegistry>(reads),
                                       std::make_unique<cluster::FakeFencer>());
-  ASSERT_TRUE(PrepareRegistry(parts.registry->registry(), settings).ok());
+  ASSERT_TRUE(PrepareRegistry(parts.registry->registry(), settings, root()).ok());
   parts.open = [this](const std::string& cell) { return OpenStore(cell); };
   Cluster cluster(settings, std::move(parts));
   // It knows nothing yet, and so it lists nothing as all there is.
@@ -324,23 +327,52 @@ TEST_F(ClusterTest, NamesInNoCellCostOneReadInABeat) {
   EXPECT_LT(reads, 10) << "some by the thread of the protocol";
 }
 
+TEST_F(ClusterTest, ACellOfAnotherRootIsClosedAgain) {
+  const ClusterSettings settings = SettingsOf("a");
+  Cluster::Parts parts;
+  parts.registry =
+      RegistryHolder::Of(*cluster::FileRegistry::Open(Env::Posix(), directory_.path() / "registry"),
+                         std::make_unique<cluster::FakeFencer>());
+  cluster::Registry& registry = parts.registry->registry();
+  // Its disk came after the check of the start.
+  ASSERT_TRUE(PrepareRegistry(registry, settings, root()).ok());
+  ASSERT_TRUE(KeepRoot(registry, settings, directory_.path() / "other").ok());
+  parts.root = root();
+  std::atomic<int> refusals = 0;
+  std::atomic<int> unmounted = 0;
+  parts.open = [&](const std::string& cell) {
+    auto opened = OpenStore(cell);
+    if (opened.ok()) opened->on_unmounted = [&unmounted] { ++unmounted; };
+    return opened;
+  };
+  parts.on_note = [&refusals](const std::string& line) {
+    if (absl::StrContains(line, "name the right one of both")) ++refusals;
+  };
+  Cluster cluster(settings, std::move(parts));
+  cluster.Start("a:7447");
+  // The second one finds the store's lock free.
+  while (refusals < 2) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_GE(unmounted, 2);
+  EXPECT_TRUE(absl::IsUnavailable(cluster.store().OpenFile("x.h5").status()));
+}
+
 TEST_F(ClusterTest, ServersOfOneClusterHaveTheSameTimesAndCells) {
   const auto first = Start("a");
   ASSERT_NE(AwaitFile(*first, "x.h5"), nullptr);
   const auto registry = *cluster::FileRegistry::Open(Env::Posix(), directory_.path() / "registry");
   ClusterSettings other = SettingsOf("b");
   other.lease = absl::Seconds(3);
-  EXPECT_THAT(std::string(PrepareRegistry(*registry, other).message()),
+  EXPECT_THAT(std::string(PrepareRegistry(*registry, other, root()).message()),
               HasSubstr("all servers must have the same"));
   other = SettingsOf("b");
   other.cells = {"x"};
-  EXPECT_THAT(std::string(PrepareRegistry(*registry, other).message()),
+  EXPECT_THAT(std::string(PrepareRegistry(*registry, other, root()).message()),
               HasSubstr("all servers must name all cells"));
   EXPECT_TRUE(first->Drain(absl::Seconds(60)).ok());
   // None is there any more that has the former ones.
   other = SettingsOf("b");
   other.lease = absl::Seconds(3);
-  EXPECT_TRUE(PrepareRegistry(*registry, other).ok());
+  EXPECT_TRUE(PrepareRegistry(*registry, other, root()).ok());
 }
 
 }  // namespace

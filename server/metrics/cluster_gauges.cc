@@ -23,6 +23,8 @@ ClusterGauges::ClusterGauges() : registry_(std::make_shared<prometheus::Registry
     return &prometheus::BuildCounter().Name(name).Help(help).Register(*registry_).Add({});
   };
   cells_ = gauge("h5mirror_server_cluster_cells", "Cells that this server serves now.");
+  cells_unserved_ = gauge("h5mirror_server_cluster_cells_unserved",
+                          "Cells of the cluster that no server serves, as this one sees it.");
   beat_age_seconds_ = gauge("h5mirror_server_cluster_beat_age_seconds",
                             "Time since the last beat of this server that the registry took.");
   takeovers_ = counter("h5mirror_server_cluster_takeovers_total",
@@ -42,6 +44,7 @@ ClusterGauges::ClusterGauges() : registry_(std::make_shared<prometheus::Registry
 
 void ClusterGauges::Set(const ClusterSample& sample) {
   cells_->Set(sample.cells);
+  cells_unserved_->Set(sample.cells_unserved);
   beat_age_seconds_->Set(sample.beat_age_seconds);
   CountTo(*takeovers_, sample.takeovers);
   CountTo(*takeover_seconds_, sample.takeover_seconds);

@@ -13,6 +13,7 @@ namespace h5mirror::server {
 // Since the start of the process, as cluster::NodeCounts.
 struct ClusterSample {
   double cells = 0;
+  double cells_unserved = 0;
   double beat_age_seconds = 0;
   double takeovers = 0;
   double takeover_seconds = 0;
@@ -35,6 +36,7 @@ class ClusterGauges {
 
   const std::shared_ptr<prometheus::Registry> registry_;
   prometheus::Gauge* cells_;
+  prometheus::Gauge* cells_unserved_;
   prometheus::Gauge* beat_age_seconds_;
   prometheus::Counter* takeovers_;
   prometheus::Counter* takeover_seconds_;

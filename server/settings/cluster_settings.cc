@@ -196,7 +196,8 @@ absl::Status CheckCluster(const Config& config) {
   if (cluster.kind == RegistryKind::kRados && !is_ceph) {
     return absl::InvalidArgumentError(
         StrCat(registry, "Ceph keeps a lost server's writes off a root in CephFS only; root is \"",
-               config.root.string(), "\""));
+               config.root.string(),
+               "\". A --root of the command line, or of the unit, wins over the configuration"));
   }
   if (cluster.kind == RegistryKind::kFile && is_ceph) {
     return absl::InvalidArgumentError(

@@ -162,7 +162,7 @@ def test_a_drained_server_has_no_cell_until_it_is_wanted_again(trio):
     refused = trio.cli("cluster", "move", "x", server, at=asked)
     assert refused.code == 5 and "is draining" in refused.err
     trio.cli("cluster", "drain", server, "--undo", at=asked).ok()
-    trio.cli("cluster", "move", "x", server, at=asked).ok()
+    trio.cli("cluster", "move", "x/", server, at=asked).ok()  # as a shell completes it
     assert trio.owner("x") == server
 
 
@@ -190,8 +190,13 @@ def test_an_eviction_takes_a_living_server_only_by_force(trio):
     wait_until(
         lambda: "is alive" in trio.cli("cluster", "evict", server, "--yes", at=asked).err, "it is not alive", 30
     )
+    itself = trio.cli("cluster", "evict", server, "--yes", "--force", at=server)
+    others = [f"--server {trio.servers[node].address} cluster evict --yes --force {server}"
+              for node in "abc" if node != server]
+    assert itself.code == 5 and any(each in itself.err for each in others), itself.describe()
     trio.cli("cluster", "evict", server, "--yes", "--force", at=asked).ok()
     assert trio.servers[server].process.wait(60).code == 9
+    assert "without this server: its record in the registry is " in trio.servers[server].log()
     wait_until(lambda: trio.status(at=asked)["degraded"] is False, "its cells are lost", 60)
     assert trio.owner("x", at=asked) != server
     assert server in trio.audited(asked, "EvictServer")
@@ -211,10 +216,30 @@ def test_a_lost_server_makes_the_status_degraded(trio):
     asked = trio.other_than(server)
     trio.servers[server].process.signal(signal.SIGSTOP)
     wait_until(lambda: trio.cli("cluster", "status", at=asked).code == 9, "nobody misses it", 60)
+    wait_until(lambda: trio.metric(asked, "cells_unserved") >= 1, "no metric tells of it", 30)
     trio.servers[server].process.signal(signal.SIGCONT)
     assert trio.servers[server].process.wait(60).code == 9
     wait_until(lambda: trio.cli("cluster", "status", at=asked).code == 0, "its cells are lost", 60)
+    trio.await_metric(asked, "cells_unserved", 0)
     trio.servers[server].start()
+
+
+def test_a_registry_is_of_one_root(tmp_path):
+    (tmp_path / "registry").mkdir()
+    table = f'[cluster]\nregistry = "file:{tmp_path / "registry"}"\n'
+    servers = []
+    for node in ("a", "b"):
+        for place in (f"root-{node}", f"logs-{node}"):
+            (tmp_path / place).mkdir()
+        servers.append(Server(tmp_path / f"root-{node}", tmp_path / f"logs-{node}", tables=f'{table}node = "{node}"\n'))
+    servers[0].start()
+    wait_until(lambda: "serves the cell" in servers[0].log(), "it serves nothing", 60)
+    servers[0].stop()
+    stray = servers[1].launch().wait(60)
+    assert stray.code == 2, stray.describe()
+    for text in (f'servers with root = "{tmp_path / "root-a"}"', f'root = "{tmp_path / "root-b"}" here', "[cluster]"):
+        assert text in servers[1].log()
+    close_together(servers)
 
 
 def test_lists_and_removals_span_the_cells(trio):

@@ -125,10 +125,11 @@ class Ceph:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _do(self, verb: str, *daemon: str) -> None:
-        # Its daemons live on, without a pipe of ours.
-        with open(self.directory.with_suffix(".said"), "w+") as said:
+        # Its daemons live on, with no pipe of ours. The name is this Ceph's own: others may run beside it.
+        said_file = self.directory.with_name(f"{self.directory.name}.said")
+        with open(said_file, "w+") as said:
             done = subprocess.run([self._script, verb, self.directory, *daemon], env=self._env, timeout=180,
                                   stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
             said.seek(0)
             assert done.returncode == 0, f"tests/ceph/cluster {verb}: {said.read()}"
-        self.directory.with_suffix(".said").unlink()
+        said_file.unlink()
