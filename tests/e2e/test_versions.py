@@ -94,13 +94,13 @@ def test_a_file_is_tagged_while_it_is_written(three):
     three.check_kept()
 
 
-@pytest.mark.limit(150)
+@pytest.mark.limit(400)
 def test_log_pages_through_thousands_and_takes_times(site):
     site.py("""
         for n in range(1100):
             with h5py.File("run.h5", "a") as f:
                 f.attrs["n"] = n
-    """, config=site.config(ack="applied"), timeout=120)
+    """, config=site.config(ack="applied"), timeout=300)
     site.settle("run.h5")
     versions = site.log("run.h5")
     assert [each["version"] for each in versions] == list(range(1100, 0, -1))
