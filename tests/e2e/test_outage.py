@@ -8,7 +8,7 @@ import pytest
 
 from harness.clock import JumpingClock
 from harness.process import wait_until
-from harness.scripts import BIG, CHANGE, TIMED, TIMER, TOUCH, felt, longest, waited
+from harness.scripts import BIG, CHANGE, TIMED, TIMER, TOUCH, felt, longest, took, waited
 from harness.storm import SLACK_S
 
 MIB = 1 << 20
@@ -335,7 +335,7 @@ def test_wait_ends_when_its_time_has_passed(both):
     both.server.kill9()
     result = both.py(TIMED.format(times=30, mib=1, pause=0), config=both.config(on_outage="wait=2s", timeout=None))
     assert waited(result) > 1 and longest(result) < 3.5, result.describe()
-    assert result.seconds < 12, result.describe()
+    assert took(result) < 12, result.describe()
     assert both.record("t.h5")["state"] == "behind"
     both.server.start()
 
@@ -397,8 +397,8 @@ def test_fail_tells_the_program_and_leaves_a_sound_file(both, layout):
 
 
 def test_fail_does_not_fail_while_the_server_is_there(both):
-    result = both.py(FAIL.format(layout="").replace("range(60)", "range(5)"),
-                     config=both.config(on_outage="fail", timeout=None))
+    # With the default of 1 s a server that a loaded machine keeps from answering for so long is away.
+    result = both.py(FAIL.format(layout="").replace("range(60)", "range(5)"), config=both.config(on_outage="fail"))
     assert "failed 0" in result.out, result.describe()
     both.assert_mirrored("f.h5")
 
@@ -439,9 +439,12 @@ def test_fail_goes_by_how_long_and_not_by_the_time_of_day(site, jump_s):
 
 def test_bandwidth_is_kept_and_is_no_outage(site):
     """16 MiB at 4 MiB/s: with linger= the close waits for it, as long as it flows."""
-    result = site.py("h5py.File('slow.h5', 'w')['x'] = np.ones(16 << 20, 'u1')",
-                     config=site.config(bandwidth="4MiB/s", timeout=None, linger="10s"))
-    assert 3 < result.seconds < 12, result.describe()
+    result = site.py("""
+        began = time.monotonic()
+        with h5py.File("slow.h5", "w") as f: f["x"] = np.ones(16 << 20, "u1")
+        print("took", time.monotonic() - began)
+    """, config=site.config(bandwidth="4MiB/s", timeout=None, linger="10s"))
+    assert 3 < float(result.out.split()[1]) < 9, result.describe()
     assert site.record("slow.h5")["state"] == "clean", result.describe()
     site.assert_mirrored("slow.h5")
 
@@ -518,7 +521,7 @@ def test_resync_says_how_far(site):
             seen.append(state["resync_sent_bytes"])
         return not writer.running()
 
-    wait_until(finished, "the writer never ended", 40, 0.2)
+    wait_until(finished, "the writer never ended", 120, 0.02)  # A look starts a program: few of them fit into the 4 s.
     assert len(set(seen)) >= 2 and seen == sorted(seen), seen
     assert mirror(site, "big.h5")["state"] == "in sync"
     assert "resyncing" in log.read_text() and "resynced" in log.read_text()

@@ -1,6 +1,7 @@
 """Bodies of programs that several tests run; what stands in braces is filled in by format()."""
 
 import re
+import time
 
 BIG = """
     with h5py.File("big.h5", "w") as f:
@@ -36,11 +37,11 @@ TIMER = """
         longest = max(longest, took - (without_a_core() - ready))
 """
 
-# Flushes that wait, and how long the longest call took. After cut N it stands still as long as there is a file `hold N`;
-# what is timed begins anew then, and what the longest call took before is told too.
+# Flushes that wait, how long the longest call took, and when they began. After cut N it stands still as long as there is a
+# file `hold N`; what is timed begins anew then, and what the longest call took before is told too.
 TIMED = TIMER + """
     f = h5py.File("t.h5", "a")
-    before = 0
+    before, began = 0, time.monotonic()
     for n in range({times}):
         def change():
             f.require_dataset("d", ({mib} << 20,), "u1")[...] = n
@@ -48,12 +49,13 @@ TIMED = TIMER + """
         timed(f.flush)
         print("cut", n, flush=True)
         if os.path.exists(f"hold {{n}}"):
-            before, longest = longest, 0
+            before, longest, waited = longest, 0, 0
         while os.path.exists(f"hold {{n}}"):
             time.sleep(0.01)
+            began = time.monotonic()
         time.sleep({pause})
     timed(f.close)
-    print("longest %.6f before %.6f waited %.6f" % (longest, before, waited))
+    print("longest %.6f before %.6f waited %.6f began %.6f" % (longest, before, waited, began))
 """
 
 
@@ -70,6 +72,11 @@ def felt(result) -> float:
 def waited(result) -> float:
     """The longest call of TIMED, in seconds of the clock."""
     return float(re.search(r"waited ([\d.]+)", result.out)[1])
+
+
+def took(result) -> float:
+    """From the first call of TIMED, or the hold, to the end of the program, which is now; in seconds of the clock."""
+    return time.monotonic() - float(re.search(r"began ([\d.]+)", result.out)[1])
 
 
 # A file that grows by 5,000 random numbers, with a flush, for each line that the program reads; "end" closes it.
