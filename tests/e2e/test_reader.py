@@ -6,6 +6,7 @@ import time
 import pytest
 
 from harness import paths
+from harness.scripts import TIMER
 
 THREE = """
     for n in range(3):
@@ -305,15 +306,16 @@ def test_a_version_that_is_cut_while_an_swmr_writer_has_it_open_reads_as_a_close
     assert "50000" in out
 
 
-SLOW = """
+SLOW = TIMER + """
     f = h5py.File("big.h5", "r")
     print(f["d"][:1000].sum(), flush=True)
     while not os.path.exists("go"): time.sleep(0.01)
-    started = time.monotonic()
+    started, ready = time.monotonic(), without_a_core()
     try:
         f["d"][:]
     except OSError as error:
-        print(f"{time.monotonic() - started:.1f}", error)
+        took = time.monotonic() - started
+        print(f"{took:.1f} {took - (without_a_core() - ready):.1f}", error)
     else:
         print("read all")
     print("goes on", h5py.File("local.h5", "w").mode)
@@ -331,12 +333,19 @@ def big(site, request):
     return site, process
 
 
+def assert_is_about_2_s(line: str) -> None:
+    """By the clock, and at most so much longer if the program had a core of its own."""
+    by_the_clock, alone = map(float, line.split()[:2])
+    assert by_the_clock > 1.5 and alone < 4, line
+
+
 def test_a_server_that_is_killed_while_it_is_read_from_is_an_error_within_the_timeout(big):
     site, process = big
     site.server.kill9()
     (site.work / "go").touch()
     lines = process.wait(30).ok().out.splitlines()
-    assert 1.5 < float(lines[1].split()[0]) < 4 and "no connection" in lines[1] and "big.h5@1" in lines[1], lines
+    assert_is_about_2_s(lines[1])
+    assert "no connection" in lines[1] and "big.h5@1" in lines[1], lines
     assert lines[2] == "goes on r+"
     site.server.start()
 
@@ -347,7 +356,8 @@ def test_a_server_that_does_not_answer_is_an_error_within_the_timeout(big):
     try:
         (site.work / "go").touch()
         lines = process.wait(30).ok().out.splitlines()
-        assert 1.5 < float(lines[1].split()[0]) < 4 and "no answer" in lines[1], lines
+        assert_is_about_2_s(lines[1])
+        assert "no answer" in lines[1], lines
         assert lines[2] == "goes on r+"
     finally:
         site.server.process.signal(18)
