@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness import hdf5, mounts, paths
+from harness.metrics import free_port
 from harness.process import Process, run, wait_until
 from harness.proxy import Proxy
 from harness.site import Site
@@ -46,12 +47,6 @@ class Agent:
         assert not self.socket.exists()
         done = re.findall(r"follows (\d+) files, (\d+) cuts came", self.process.err() + self.process.out())[-1]
         return [int(each) for each in done]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Counted:

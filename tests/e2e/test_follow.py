@@ -271,7 +271,8 @@ except KeyboardInterrupt:
     print("interrupted")""",
     "idle": """
 try:
-    for f in h5mirror.follow(URL, idle_timeout=0.3, keep_open=True):
+    # The first cut comes when the program that it runs has begun.
+    for f in h5mirror.follow(URL, idle_timeout=1.5, keep_open=True):
         pass
 except TimeoutError as error:
     print(error)""",

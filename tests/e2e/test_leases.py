@@ -45,6 +45,7 @@ def take_over(site, wire: Wire, cut: int, opened: dict) -> dict:
     site.wait_for_no_lease("x.h5")
     taken = begin(wire, "RESYNC", base_cut=cut, file_id=base64.b64decode(opened["file_id"]).hex())
     assert int(taken["token"]) > int(opened["token"])
+    wire.stay()
     return taken
 
 
@@ -150,6 +151,7 @@ def test_a_duplicate_after_the_same_machines_next_session(proxied, intent):
         assert old.finish()["code"] == "OK"
     with Wire(site) as new:
         begin(new, "CONTINUE", base_cut=cut, file_id=base64.b64decode(opened["file_id"]).hex())
+        new.stay()
         write(new, "b")
         replay(site, network)
         write(new, "c")
@@ -165,6 +167,7 @@ def test_a_duplicate_of_the_stream_that_is_writing(proxied):
     site, network = proxied, proxied.through
     with Wire(site, address=network.address) as writer:
         begin(writer)
+        writer.stay()
         write(writer, "a")
         write(writer, "b")
         replay(site, network)

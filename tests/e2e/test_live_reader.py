@@ -321,7 +321,7 @@ def test_parent_and_forked_child_read_on_after_the_others_close(wheel):
 
 def test_a_stopped_server_is_an_error_and_the_reader_goes_on_after_it(wheel):
     live = Live(wheel)
-    reader, _ = live.reader(cache="1MiB", timeout="500ms")
+    reader, _ = live.reader(cache="1MiB", timeout="3s")
     wheel.server.process.signal(signal.SIGSTOP)
     try:
         assert "no answer" in reader.ask("read", timeout=20)

@@ -212,7 +212,8 @@ def test_a_receiver_that_hangs_holds_up_nothing_and_nobody(tmp_path, hook, other
         for n in range(events):
             kill_a_writer(site, f"run{n}.h5")
         assert len(other.wait_for(events)) == events
-        assert len(hook.wait_for(1)) == 1
+        # One at a time, which a slow machine may see tried again.
+        assert len({event["id"] for event in hook.wait_for(1)}) == 1
         site.py(CLEAN.format(name="clean.h5", n=1))
         site.assert_mirrored("clean.h5")
         began = time.monotonic()

@@ -9,7 +9,7 @@ import pytest
 
 from harness.clock import JumpingClock
 from harness.process import wait_until
-from harness.scripts import BIG, CHANGE, TIMED, TOUCH
+from harness.scripts import BIG, CHANGE, TIMED, TIMER, TOUCH, felt, longest, took, waited
 from harness.storm import SLACK_S
 
 MIB = 1 << 20
@@ -51,8 +51,9 @@ def test_a_flush_that_the_server_lost_needs_no_other(site, away):
     site.server.kill9()
     site.server.start()
 
-    site.wait_for_cut("run.h5")
-    site.py("assert (h5py.File('run.h5', 'r')['x'][:] == 7).all()", config=site.config(mode="reader"))
+    site.wait_for_cut("run.h5")  # It may be the first one, which a slow machine has made durable before the kill.
+    look = site.script("print(np.unique(h5py.File('run.h5', 'r')['x'][:]))")
+    wait_until(lambda: site.run(look, config=site.config(mode="reader")).out == "[7.]\n", "the second flush does not come")
     writer.ask("")
     writer.wait().ok()
     site.assert_mirrored("run.h5")
@@ -237,18 +238,16 @@ def test_a_map_from_before_the_server_went_on_is_refused(site):
 # The effect on the program.
 
 
-def longest(result) -> float:
-    return float(re.search(r"longest ([\d.]+)", result.out).group(1))
-
-
 def test_no_call_waits_longer_than_the_deadline(both):
     """With the defaults, while the server is stopped: 1 s at the close."""
+    both.local("hold 3").touch()
     writer = both.start(both.script(TIMED.format(times=30, mib=1, pause=0.05)), config=both.config(timeout=None))
     writer.wait_for_line("cut 3")
     both.server.process.signal(signal.SIGSTOP)
+    both.local("hold 3").unlink()
     result = writer.wait().ok()
     both.server.process.signal(signal.SIGCONT)
-    assert longest(result) < 1 + SLACK_S, result.describe()
+    assert felt(result) < 1 + SLACK_S, result.describe()
     assert both.record("t.h5")["state"] == "behind", result.describe()
     both.wait_for_no_lease("t.h5")
     both.py("h5py.File('t.h5', 'a').attrs['n'] = 1")
@@ -257,11 +256,13 @@ def test_no_call_waits_longer_than_the_deadline(both):
 
 def test_no_call_waits_longer_for_a_server_that_is_gone(both):
     """Attempts to reach the server are no progress: the close does not wait for each of them."""
+    both.local("hold 25").touch()
     writer = both.start(both.script(TIMED.format(times=30, mib=1, pause=0.05)), config=both.config(timeout=None))
     writer.wait_for_line("cut 25")
     both.server.kill9()
+    both.local("hold 25").unlink()
     result = writer.wait().ok()
-    assert longest(result) < 1 + SLACK_S, result.describe()
+    assert felt(result) < 1 + SLACK_S, result.describe()
     assert "dirty_map" in both.record("t.h5"), result.describe()
     both.server.start()
     both.py("h5py.File('t.h5', 'a').attrs['n'] = 1")
@@ -299,27 +300,31 @@ def test_a_process_that_ends_at_once_leaves_the_map(site):
 def test_an_overwrite_of_what_waits_waits_no_longer_than_the_deadline(both):
     """While the server is stopped, bytes that do not fit into the window are merged; the program does not wait."""
     script = TIMED.format(times=30, mib=8, pause=0)
+    both.local("hold 0").touch()
     writer = both.start(both.script(script), config=both.config(timeout=None, window="1MiB", flush="sync"))
     writer.wait_for_line("cut 0")
     both.server.process.signal(signal.SIGSTOP)
+    both.local("hold 0").unlink()
     result = writer.wait().ok()
     both.server.process.signal(signal.SIGCONT)
-    assert longest(result) < 1 + SLACK_S, result.describe()
+    assert felt(result) < 1 + SLACK_S, result.describe()
 
 
 def test_wait_rides_over_a_restart(both):
-    """The server is away for 3 s while the program closes: the program waits, and is level."""
+    """The server is away for 2 s while the program flushes: the program waits, and is level."""
     both.py("h5py.File('w.h5', 'w')['x'] = np.arange(1000)")
     both.server.kill9()
     writer = both.start(both.script("""
         with h5py.File("w.h5", "r+") as f:
             f["x"][:] = 1
             began = time.monotonic()
+            print("flushes", flush=True)
             f.flush()
             print("flushed after", time.monotonic() - began, flush=True)
             f["y"] = 1
     """), config=both.config(on_outage="wait=30s", timeout=None))
-    time.sleep(3)
+    writer.wait_for_line("flushes")
+    time.sleep(2)
     both.server.start()
     result = writer.wait(40).ok()
     assert float(re.search(r"after ([\d.]+)", result.out).group(1)) > 1, result.describe()
@@ -331,8 +336,8 @@ def test_wait_ends_when_its_time_has_passed(both):
     """Then the program goes on, and later barriers of the same outage wait no more."""
     both.server.kill9()
     result = both.py(TIMED.format(times=30, mib=1, pause=0), config=both.config(on_outage="wait=2s", timeout=None))
-    assert 1 < longest(result) < 3.5, result.describe()
-    assert result.seconds < 12, result.describe()
+    assert waited(result) > 1 and longest(result) < 3.5, result.describe()
+    assert took(result) < 12, result.describe()
     assert both.record("t.h5")["state"] == "behind"
     both.server.start()
 
@@ -394,8 +399,8 @@ def test_fail_tells_the_program_and_leaves_a_sound_file(both, layout):
 
 
 def test_fail_does_not_fail_while_the_server_is_there(both):
-    result = both.py(FAIL.format(layout="").replace("range(60)", "range(5)"),
-                     config=both.config(on_outage="fail", timeout=None))
+    # With the default of 1 s a server that a loaded machine keeps from answering for so long is away.
+    result = both.py(FAIL.format(layout="").replace("range(60)", "range(5)"), config=both.config(on_outage="fail"))
     assert "failed 0" in result.out, result.describe()
     both.assert_mirrored("f.h5")
 
@@ -436,32 +441,36 @@ def test_fail_goes_by_how_long_and_not_by_the_time_of_day(site, jump_s):
 
 def test_bandwidth_is_kept_and_is_no_outage(site):
     """16 MiB at 4 MiB/s: with linger= the close waits for it, as long as it flows."""
-    result = site.py("h5py.File('slow.h5', 'w')['x'] = np.ones(16 << 20, 'u1')",
-                     config=site.config(bandwidth="4MiB/s", timeout=None, linger="10s"))
-    assert 3 < result.seconds < 12, result.describe()
+    result = site.py("""
+        began = time.monotonic()
+        with h5py.File("slow.h5", "w") as f: f["x"] = np.ones(16 << 20, "u1")
+        print("took", time.monotonic() - began)
+    """, config=site.config(bandwidth="4MiB/s", timeout=None, linger="10s"))
+    assert 3 < float(result.out.split()[1]) < 9, result.describe()
     assert site.record("slow.h5")["state"] == "clean", result.describe()
     site.assert_mirrored("slow.h5")
 
 
 def test_a_close_waits_for_no_link_that_is_slower_than_the_program(site):
     """32 MiB at 8 MiB/s and at 1 MiB/s: the close leaves bytes that would take longer to the next open."""
-    began = """
-        began = time.monotonic()
-        f = h5py.File("slow.h5", "{mode}")
-        {change}
-        f.close()
-        print("longest", time.monotonic() - began, flush=True)
+    script = TIMER + """
+    f = h5py.File("slow.h5", "{mode}")
+    def change(): {change}
+    timed(change)
+    timed(f.close)
+    print("longest %.6f closed at %.6f" % (longest, time.monotonic()), flush=True)
     """
     for speed, linger in (("8MiB/s", None), ("1MiB/s", "10s")):
-        result = site.py(began.format(mode="w", change="f['x'] = np.ones(32 << 20, 'u1')"),
+        result = site.py(script.format(mode="w", change="f['x'] = np.ones(32 << 20, 'u1')"),
                          config=site.config(bandwidth=speed, timeout=None, linger=linger))
         # The deadline is 1 s; with more than that it takes two looks to see that it would not do.
         assert longest(result) < (2 if linger is None else 3), result.describe()
-        assert result.seconds < 8, result.describe()
+        closed_at = float(re.search(r"closed at ([\d.]+)", result.out).group(1))
+        assert time.monotonic() - closed_at < 6, "the end of the program waited"
         record = site.record("slow.h5")
         assert record["state"] == "behind" and "dirty_map" in record, result.describe()
     site.wait_for_no_lease("slow.h5")
-    site.py(began.format(mode="r+", change="f['y'] = 1"))
+    site.py(script.format(mode="r+", change="f['y'] = 1"))
     assert site.record("slow.h5")["state"] == "clean"
     site.assert_mirrored("slow.h5")
 
@@ -514,7 +523,7 @@ def test_resync_says_how_far(site):
             seen.append(state["resync_sent_bytes"])
         return not writer.running()
 
-    wait_until(finished, "the writer never ended", 40, 0.2)
+    wait_until(finished, "the writer never ended", 120, 0.02)  # A look starts a program: few of them fit into the 4 s.
     assert len(set(seen)) >= 2 and seen == sorted(seen), seen
     assert mirror(site, "big.h5")["state"] == "in sync"
     assert "resyncing" in log.read_text() and "resynced" in log.read_text()

@@ -182,7 +182,7 @@ def test_what_is_written_behind_a_flush_is_in_no_cut_when_the_server_comes_back(
 
 
 def test_with_on_outage_fail_the_flush_fails_on_all_ranks(site):
-    config = site.config(under=UNDER, timeout="500ms", linger="1s", on_outage="fail", ack_tick="applied")
+    config = site.config(under=UNDER, timeout="3s", linger="1s", on_outage="fail", ack_tick="applied")
     program = Ranks(site, 3, config=config)
     program.do("new run.h5", "step", "flush")
     site.server.kill9()

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from harness import paths
+from harness.scripts import TIMER
 
 THREE = """
     for n in range(3):
@@ -305,15 +306,16 @@ def test_a_version_that_is_cut_while_an_swmr_writer_has_it_open_reads_as_a_close
     assert "50000" in out
 
 
-SLOW = """
+SLOW = TIMER + """
     f = h5py.File("big.h5", "r")
     print(f["d"][:1000].sum(), flush=True)
     while not os.path.exists("go"): time.sleep(0.01)
-    started = time.monotonic()
+    started, ready = time.monotonic(), without_a_core()
     try:
         f["d"][:]
     except OSError as error:
-        print(f"{time.monotonic() - started:.1f}", error)
+        took = time.monotonic() - started
+        print(f"{took:.1f} {took - (without_a_core() - ready):.1f}", error)
     else:
         print("read all")
     print("goes on", h5py.File("local.h5", "w").mode)
@@ -321,13 +323,20 @@ SLOW = """
 
 
 @pytest.fixture
-def big(site):
-    """big.h5: 80 MB, one version; a reader has begun to read it."""
+def big(site, request):
+    """big.h5: 80 MB, one version; a reader has begun to read it. The parameter is its timeout."""
     site.py('with h5py.File("big.h5", "w") as f: f["d"] = np.arange(10_000_000, dtype="f8")')
     site.settle("big.h5")
-    process = site.start(site.script(SLOW), config=reader(site, version="1", timeout="2s", exclude="local*"))
+    timeout = getattr(request, "param", "2s")
+    process = site.start(site.script(SLOW), config=reader(site, version="1", timeout=timeout, exclude="local*"))
     process.wait_for_line("499500.0")
     return site, process
+
+
+def assert_is_about_2_s(line: str) -> None:
+    """By the clock, and at most so much longer if the program had a core of its own."""
+    by_the_clock, alone = map(float, line.split()[:2])
+    assert by_the_clock > 1.5 and alone < 4, line
 
 
 def test_a_server_that_is_killed_while_it_is_read_from_is_an_error_within_the_timeout(big):
@@ -335,7 +344,8 @@ def test_a_server_that_is_killed_while_it_is_read_from_is_an_error_within_the_ti
     site.server.kill9()
     (site.work / "go").touch()
     lines = process.wait(30).ok().out.splitlines()
-    assert 1.5 < float(lines[1].split()[0]) < 4 and "no connection" in lines[1] and "big.h5@1" in lines[1], lines
+    assert_is_about_2_s(lines[1])
+    assert "no connection" in lines[1] and "big.h5@1" in lines[1], lines
     assert lines[2] == "goes on r+"
     site.server.start()
 
@@ -346,18 +356,21 @@ def test_a_server_that_does_not_answer_is_an_error_within_the_timeout(big):
     try:
         (site.work / "go").touch()
         lines = process.wait(30).ok().out.splitlines()
-        assert 1.5 < float(lines[1].split()[0]) < 4 and "no answer" in lines[1], lines
+        assert_is_about_2_s(lines[1])
+        assert "no answer" in lines[1], lines
         assert lines[2] == "goes on r+"
     finally:
         site.server.process.signal(18)
 
 
+@pytest.mark.parametrize("big", ["60s"], indirect=True)
 def test_a_server_that_comes_back_in_time_is_not_noticed(big):
+    """In time is any moment before the timeout: a server may take seconds to start."""
     site, process = big
     site.server.kill9()
     (site.work / "go").touch()
     site.server.start()
-    assert process.wait(30).ok().out.splitlines()[1] == "read all"
+    assert process.wait(90).ok().out.splitlines()[1] == "read all"
 
 
 def test_a_forked_child_reads_what_its_parent_opened(three):

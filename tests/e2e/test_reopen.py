@@ -6,6 +6,7 @@ import time
 import pytest
 
 from harness import storm
+from harness.process import wait_until
 
 LOOP = """
     with h5py.File("loop.h5", "a") as f:
@@ -69,6 +70,7 @@ def test_writer_killed_in_a_loop_of_opens_leaves_a_cut(site):
     writer = site.start(site.script(LOOP.format(count=100_000, between="")), config=site.config(ack="applied"))
     site.wait_for_cut("loop.h5")
     time.sleep(1.5)
+    wait_until(lambda: len(site.versions("loop.h5")) > 3, "there are no closes")  # The first one has no attribute yet.
     writer.kill()
     site.wait_for_no_lease("loop.h5")
     site.settle("loop.h5")

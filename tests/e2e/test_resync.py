@@ -12,6 +12,7 @@ import pytest
 from harness import hdf5, paths
 from harness.metrics import Metrics
 from harness.process import wait_until
+from harness.proxy import Proxy
 from harness.server import Server
 
 BLOCK = 4096
@@ -166,12 +167,13 @@ def test_a_resync_that_is_killed_leaves_the_head_at_its_cut(bare_site):
                 f["d"][n << 20:(n + 1) << 20] = n
     """), env=site.plain_env()).ok()
     record = site.record("run.h5")
-    command = [paths.BIN / "h5mirror", "--server", site.server.address, "resync", "--from", "local",
-               site.local("run.h5")]
-    process = site.start(command, env=site.plain_env())
-    wait_until(lambda: site.status("run.h5")["lease"] is not None, "it never began to send", every=0.001)
-    assert process.running(), "it was done before it could be killed"
-    process.kill()
+    with Proxy(site.server.address) as proxy:  # By which it could not be done within a minute.
+        proxy.tell(f"throttle {4 << 20}")
+        command = [paths.BIN / "h5mirror", "--server", proxy.address, "resync", "--from", "local", site.local("run.h5")]
+        process = site.start(command, env=site.plain_env())
+        wait_until(lambda: site.status("run.h5")["lease"] is not None or not process.running(), "it never began to send")
+        assert process.running(), process.wait().describe()
+        process.kill()
     site.wait_for_no_lease("run.h5")
     site.settle("run.h5")
     assert site.versions("run.h5") == [1]

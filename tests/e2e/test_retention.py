@@ -45,7 +45,7 @@ def test_rules_prune_by_name(bare_site):
     (site.work / "kept").mkdir()
     for name in ("run.h5", "kept/run.h5"):
         site.py(CLOSES.format(name=name, first=0, end=8, size=20_000))
-    wait_until(lambda: site.versions("run.h5") == [6, 7, 8], "the rule is not applied", 20)
+    wait_until(lambda: site.versions("run.h5") == [6, 7, 8], "the rule is not applied")
     assert len(site.versions("kept/run.h5")) == 8
     assert [number_in(site, "run.h5", version) for version in (6, 7, 8)] == [5, 6, 7]
     log = site.server.log()
@@ -99,7 +99,7 @@ def fill(root, size):
     return filler
 
 
-@pytest.mark.limit(200)
+@pytest.mark.limit(600)
 def test_a_small_disk_makes_histories_give_way_before_a_writer_fails(tmp_path):
     with mounts.tmpfs(tmp_path / "small", "64m") as resize:
         site = Site(tmp_path, root=tmp_path / "small", options={"min_free": "35%"})

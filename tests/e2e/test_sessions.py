@@ -25,6 +25,7 @@ def test_second_writer_of_a_file_is_refused_and_goes_on_locally(site):
     """The first one's lease stands; the second program's own file is written, unmirrored, and marked."""
     first = site.start(site.script(HOLD))
     first.wait_for_line("open")
+    site.wait_for_cut("held.h5")
     second = site.py("""
         with h5py.File("copy.h5", "w") as f:
             f["z"] = 1
@@ -191,6 +192,7 @@ def test_rollback_is_refused_while_a_writer_holds_the_lease(site):
     site.local("release").unlink()
     writer = site.start(site.script(HOLD.replace('"w"', '"a"').replace('"x"', '"x2"').replace('"y"', '"y2"')))
     writer.wait_for_line("open")
+    wait_until(lambda: site.status("held.h5")["lease"], "the session is not there")
     result = site.cli("rollback", "held.h5@1")
     assert result.code != 0 and str(writer.pid) in result.err or "writer" in result.err, result.describe()
     site.local("release").touch()

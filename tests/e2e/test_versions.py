@@ -84,10 +84,9 @@ def test_a_file_is_tagged_while_it_is_written(three):
                 time.sleep(0.01)
     """), config=three.config(ack="applied"))
     three.wait_for_cut("run.h5")
-    start = time.monotonic()
-    for n in range(20):
-        three.cli("tag", "run.h5@2", f"t{n}").ok()
-    assert time.monotonic() - start < 20
+    tags = sorted(three.cli("tag", "run.h5@2", f"t{n}").ok().seconds for n in range(20))
+    reads = sorted(three.cli("show", "run.h5@1").ok().seconds for _ in range(5))
+    assert tags[10] < 0.8 + 2 * reads[2], ("a tag waits for the writer", tags, reads)
     assert len(three.json("show", "run.h5@2")["version"]["tags"]) == 20
     (three.work / "stop").touch()
     writer.wait(60).ok()
@@ -95,13 +94,13 @@ def test_a_file_is_tagged_while_it_is_written(three):
     three.check_kept()
 
 
-@pytest.mark.limit(150)
+@pytest.mark.limit(400)
 def test_log_pages_through_thousands_and_takes_times(site):
     site.py("""
         for n in range(1100):
             with h5py.File("run.h5", "a") as f:
                 f.attrs["n"] = n
-    """, config=site.config(ack="applied"), timeout=120)
+    """, config=site.config(ack="applied"), timeout=300)
     site.settle("run.h5")
     versions = site.log("run.h5")
     assert [each["version"] for each in versions] == list(range(1100, 0, -1))

@@ -3,10 +3,15 @@
 import socket
 import urllib.request
 
+from .server import hold_port
+
+_held: list[socket.socket] = []
+
 
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return probe.getsockname()[1]
+    """A port of loopback at which nobody listens yet. Other programs do not get it as long as this one runs."""
+    _held.append(hold_port())
+    return _held[-1].getsockname()[1]
 
 
 class Metrics:

@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+from .metrics import free_port
+
 BUCKET = "lab-history"
 
 
@@ -46,7 +48,7 @@ class S3:
                            check=True, capture_output=True, timeout=60)
             self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             self._context.load_cert_chain(self.authority, directory / "s3.key")
-        self._port = 0
+        self._port = free_port()  # Nobody else gets it while the service is down.
         self._connections: set[socket.socket] = set()
         self._server: ThreadingHTTPServer | None = None
         self.up()
@@ -84,7 +86,6 @@ class S3:
                 pass
 
         self._server = Quiet(("127.0.0.1", self._port), Handler)
-        self._port = self._server.server_port
         if self.authority is not None:
             self._server.socket = self._context.wrap_socket(self._server.socket, server_side=True,
                                                             do_handshake_on_connect=False)

@@ -11,7 +11,7 @@ from . import paths
 from .process import Process, memory_kb, wait_until
 
 
-def _hold_port() -> socket.socket:
+def hold_port() -> socket.socket:
     """A port of loopback that no other program gets, even while its server is away.
 
     A socket that is bound and does not listen keeps the kernel from giving its port to others that ask for
@@ -39,7 +39,7 @@ class Server:
         self.starts = 0
         self.held: socket.socket | None = None
         if listen == "127.0.0.1:0" and not prefix:
-            self.held = _hold_port()
+            self.held = hold_port()
             self.listen = f"127.0.0.1:{self.held.getsockname()[1]}"
 
     @property

@@ -3,10 +3,11 @@
 import json
 import os
 import subprocess
+import threading
 
 from . import hdf5, paths
 
-READY_S = 15
+KEEP_ALIVE = "2a00"  # MirrorFileRequest.keep_alive, the 5th field, with nothing in it
 
 
 class Wire:
@@ -21,6 +22,8 @@ class Wire:
         self.popen = subprocess.Popen([*(program or [paths.TEST_BIN / "e2e_wire_client"]), address or site.server.address],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                       env=hdf5.plain_env(HOME=str(site.home)), start_new_session=True)
+        self._sending, self._ends = threading.Lock(), threading.Event()
+        self._renewing: threading.Thread | None = None
 
     def __enter__(self) -> "Wire":
         return self
@@ -33,11 +36,21 @@ class Wire:
         return self.popen.pid
 
     def send(self, *words) -> None:
-        try:
-            self.popen.stdin.write(" ".join(str(word) for word in words) + "\n")
-            self.popen.stdin.flush()
-        except BrokenPipeError:
-            pass  # The stream has ended; finish() tells how.
+        with self._sending:
+            try:
+                self.popen.stdin.write(" ".join(str(word) for word in words) + "\n")
+                self.popen.stdin.flush()
+            except BrokenPipeError:
+                pass  # The stream has ended; finish() tells how.
+
+    def stay(self) -> None:
+        """From here on it renews its lease, as a client does that has nothing to say: the test may take longer than that."""
+        def renew() -> None:
+            while not self._ends.wait(0.5):
+                self.send("raw", KEEP_ALIVE)
+
+        self._renewing = threading.Thread(target=renew, daemon=True)
+        self._renewing.start()
 
     def read(self) -> dict:
         """The next answer: {"opened": {...}}, {"cut_visible": ...}, {"cut_durable": ...} or the final {"end": ...}."""
@@ -98,8 +111,11 @@ class Wire:
 
     def die(self) -> None:
         """SIGKILL: the stream breaks at once."""
+        self._ends.set()
         self.popen.kill()
         self.popen.wait(10)
+        if self._renewing is not None:
+            self._renewing.join()
         try:
             self.popen.stdin.close()
         except BrokenPipeError:
