@@ -19,7 +19,7 @@ enum class Done { kByServer, kInProgram };
 // kFailedPrecondition                    EPERM          EPERM
 // kInvalidArgument                       EINVAL         EINVAL
 // kResourceExhausted                     EAGAIN (limit) ENOSPC (disk)
-// kUnavailable                           ECONNREFUSED   EAGAIN (another process has the file, or no thread is left)
+// kUnavailable                           ECONNREFUSED   EAGAIN (a file in use, or no threads)
 // kDeadlineExceeded                      ETIMEDOUT      ETIMEDOUT
 // all others                             EIO            EIO
 inline int ErrnoOf(const absl::Status& status, Done done) {
