@@ -32,9 +32,11 @@ constexpr size_t kBuffersMax = 24;
 constexpr absl::Duration kTimerPeriod = absl::Milliseconds(100);
 // The same of the thread at its descriptors, where there is no session.
 constexpr absl::Duration kIdlePeriod = absl::Seconds(1);
-// For the sender, whose streams have ended by then, and between two looks at it.
+// For the sender, whose streams have ended by then, and between two looks at it. So many looks are
+// made at least: a process that stood still meanwhile gets its time once it goes on.
 constexpr absl::Duration kEndWait = absl::Seconds(5);
 constexpr absl::Duration kEndLook = absl::Microseconds(100);
+constexpr int kEndLooksMin = 5000;
 // From a start that found no threads to the next one.
 constexpr absl::Duration kStartPause = absl::Seconds(1);
 
@@ -390,7 +392,9 @@ bool Engine::Stop(Phase after) {
 // with all that the thread uses.
 bool Engine::AwaitEnd() {
   const absl::Time deadline = SteadyNow() + kEndWait;
-  while (!has_ended_ && SteadyNow() < deadline) absl::SleepFor(kEndLook);
+  for (int looks = 0; !has_ended_ && (looks < kEndLooksMin || SteadyNow() < deadline); ++looks) {
+    absl::SleepFor(kEndLook);
+  }
   if (!has_ended_) is_stuck_ = true;
   return has_ended_;
 }
