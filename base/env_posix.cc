@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "base/env.h"
 #include "base/errno_status.h"
@@ -294,6 +295,9 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
   }
 
   absl::Status MakeDirectory(std::string_view name, uint32_t mode_bits) override {
+    // Another thread may want to make the same directory, and then fill it. It waits here until the
+    // mode of the directory is set, for which the directory must be empty.
+    const absl::MutexLock lock(&making_);
     return InParent(name, "make directory", [&](int parent, const char* last) {
       // The caller has applied its own umask; the process's umask must not take more away.
       const int made = mkdirat(parent, last, 0700);
@@ -465,6 +469,7 @@ class PosixTree final : public EnvTree, public KnowsFileSizes {
 
   OwnedFd root_;
   std::string path_;
+  absl::Mutex making_;  // directories
 };
 
 class PosixEnv final : public Env, public KnowsBootTime {

@@ -6,11 +6,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
 #include "base/env.h"
 #include "gtest/gtest.h"
 
@@ -74,6 +78,29 @@ TEST_F(SwappedDirectoryTest, APrivateDirectoryInItsPlaceStaysPrivate) {
   };
   EXPECT_FALSE(tree_->MakeDirectory("new", 0755).ok());
   EXPECT_EQ(ModeOf("new"), 0700u);
+}
+
+// Both make it; the one that finds it there goes on at once.
+TEST_F(SwappedDirectoryTest, AnotherThreadFillsItOnceItIsMade) {
+  absl::Status found, made_below;
+  absl::Notification is_filled;
+  std::thread other;
+  std::atomic<bool> has_run = false;
+  AfterMaking() = [&] {
+    if (has_run.exchange(true)) return;
+    other = std::thread([&] {
+      found = tree_->MakeDirectory("new", 0755);
+      made_below = tree_->MakeDirectory("new/deep", 0755);
+      is_filled.Notify();
+    });
+    // Without the lock that is soon; with it the other thread waits.
+    is_filled.WaitForNotificationWithTimeout(absl::Milliseconds(200));
+  };
+  EXPECT_EQ(tree_->MakeDirectory("new", 0755), absl::OkStatus());
+  other.join();
+  EXPECT_TRUE(absl::IsAlreadyExists(found)) << found;
+  EXPECT_EQ(made_below, absl::OkStatus());
+  EXPECT_EQ(ModeOf("new"), 0755u);
 }
 
 TEST_F(SwappedDirectoryTest, TheModeIsTheCallersUnderAnyUmask) {
