@@ -215,9 +215,9 @@ def test_all_servers_that_do_not_answer_are_named(tmp_path, dead):
     said = site.run(site.script("""
     h5py.File("x.h5", "r")
     """), config=site.config(server="|".join(dead), mode="reader", agent="off", timeout="3s"))
-    assert said.code != 0 and all(f"{each}: " in said.err for each in dead), said.describe()
+    assert said.code != 0 and all(each in said.err for each in dead), said.describe()
     said = cli(site, "|".join(dead), "--timeout", "3", "ls")
-    assert said.code == 4 and all(f"{each}: " in said.err for each in dead), said.describe()
+    assert said.code == 4 and all(each in said.err for each in dead), said.describe()
 
 
 def test_servers_that_send_callers_in_a_circle_are_told_of(tmp_path):
