@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import urllib.parse
 import urllib.request
+from pathlib import Path
 
 import pytest
 
@@ -39,7 +40,15 @@ def test_alerts_lead_to_pages_that_are_there():
     pages = re.findall(r"page: (\S+)", RULES.read_text())
     assert len(pages) == RULES.read_text().count("- alert:")
     for page in pages:
-        assert (paths.SOURCE / page).is_file(), page
+        file, _, section = page.partition("#")
+        assert (paths.SOURCE / file).is_file(), page
+        assert not section or section in sections(paths.SOURCE / file), page
+
+
+def sections(page: Path) -> set[str]:
+    """The anchors of a page's headings, as a browser of the repository makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
 
 
 class Prometheus:
