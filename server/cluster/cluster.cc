@@ -98,7 +98,10 @@ absl::StatusOr<OpenedStore> Cluster::OfThisRoot(OpenedStore opened) {
   if (kept.ok()) return opened;
   const bool is_closed = opened.store->Close(parts_.close_timeout).ok();
   const auto on_unmounted = std::move(opened.on_unmounted);
-  opened = OpenedStore();
+  {
+    // The store before the file system that it is on: an assignment would end that first.
+    const OpenedStore ends = std::move(opened);
+  }
   if (is_closed && on_unmounted != nullptr) on_unmounted();
   return kept;
 }
